@@ -1,0 +1,55 @@
+"""Structured and plain large-margin learning: one problem, one engine, and a certificate with every answer.
+
+The names below are loaded at their first use, so that ``import maxmargin`` and the command line start at once.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from ._version import __version__
+
+if TYPE_CHECKING:
+    from .data.model_file import load_model, save_model
+    from .multiclass import MulticlassSVM
+    from .problem import Certificate
+    from .sequence import SequenceSVM
+    from .structured import StructuredSVM
+    from .structures.check import check_structure
+    from .tree import TreeSVM
+
+__all__ = [
+    "Certificate",
+    "MulticlassSVM",
+    "SequenceSVM",
+    "StructuredSVM",
+    "TreeSVM",
+    "__version__",
+    "check_structure",
+    "load_model",
+    "save_model",
+]
+
+_HOME_OF = {
+    "Certificate": "problem",
+    "MulticlassSVM": "multiclass",
+    "SequenceSVM": "sequence",
+    "StructuredSVM": "structured",
+    "TreeSVM": "tree",
+    "check_structure": "structures.check",
+    "load_model": "data.model_file",
+    "save_model": "data.model_file",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name from its module at its first use."""
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

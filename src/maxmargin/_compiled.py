@@ -1,0 +1,195 @@
+"""The one place that knows Numba: decorators for compiled functions and for kernels entered from Python.
+
+Two kinds of compiled code exist.
+
+* ``@compiled`` functions: helpers, decoders and the functions of a structure. They are typed by their first call,
+  may call each other, and may be handed to a kernel as first-class functions.
+* ``@kernel`` functions: the loops of the solvers, entered from Python. Their signature is explicit, so one machine code
+  serves every structure and is found in the disk cache by the next process. They are built at their first call.
+
+Numba's cache looks at the file of the function alone, so an edit in a callee's file would leave a stale caller.
+The stamp of every cached function of the package therefore includes a hash of all compiled sources.
+Where no cache folder can be written (read-only install without a home, an interactive prompt) the code is compiled in
+memory; this is never an error.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import resources
+from typing import Any
+
+import numba
+from numba import njit, types
+from numba.core import caching, sigutils
+
+__all__ = ["compiled", "kernel", "array", "function_type", "notice_when_compiling", "DOT_MATH"]
+
+# Reordering sums is allowed in dot products only; full fastmath would break NaN checks.
+DOT_MATH = {"contract", "reassoc", "nsz"}
+
+_COMPILED_FOLDERS = ("decoders", "structures", "solvers", "data")
+
+
+def compiled_sources() -> dict[str, bytes]:
+    """Every source file of the package that may hold compiled code, by name; also from inside an archive."""
+    package = resources.files(__package__)
+    found, pending = {}, [(name, package / name) for name in ("_compiled.py", *_COMPILED_FOLDERS)]
+    while pending:
+        name, entry = pending.pop()
+        if entry.is_dir():
+            pending += [(f"{name}/{inner.name}", inner) for inner in entry.iterdir()]
+        elif name.endswith(".py") and entry.is_file():
+            found[name] = entry.read_bytes()
+    return found
+
+
+@functools.cache
+def source_stamp() -> str:
+    """Hash of every source file that may hold compiled code, so that an edit anywhere renews the cache."""
+    digest = hashlib.sha256()
+    for name, text in sorted(compiled_sources().items()):
+        digest.update(f"{name}\0{len(text)}\0".encode() + text)
+    return digest.hexdigest()
+
+
+class _StampedImpl(caching.CompileResultCacheImpl):
+    """Numba's way to store a function, whose freshness stamp covers the whole package.
+
+    The stamp and the signature stand with the machine code too: Numba keeps them in an index beside it, and two
+    processes that save at once can leave an index that names the code of the other.
+    """
+
+    def __init__(self, py_func: Callable[..., Any]) -> None:
+        super().__init__(py_func)
+        self._stamp = (self._locator.get_source_stamp(), source_stamp())
+        self._locator.get_source_stamp = lambda: self._stamp
+
+    def reduce(self, cres: Any) -> Any:
+        return self._stamp, super().reduce(cres)
+
+    def rebuild(self, target_context: Any, payload: Any) -> Any:
+        stamp, code = payload
+        return super().rebuild(target_context, code) if stamp == self._stamp else None
+
+
+class _StampedCache(caching.FunctionCache):
+    """Numba's cache of one function, made fresh after any edit and made unable to fail."""
+
+    _impl_class = _StampedImpl
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The machine code on disk for ``sig``, or None."""
+        args, result = sigutils.normalize_signature(sig)
+        # A first-class function is asked for with its result type; its entry may come from a plain call, without it.
+        for key in (sig,) if result is None else (sig, tuple(args)):
+            try:
+                found = super().load_overload(key, target_context)
+            except Exception:  # a damaged file, as a crash of the machine leaves it
+                self._empty()
+                return None
+            if found is not None:
+                signature = found.signature
+                if signature.args == tuple(args) and result in (None, signature.return_type):
+                    return found
+        return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        try:
+            super().save_overload(sig, data)
+        except OSError:  # the folder has gone, is full, or cannot be written any more: the code stays in memory
+            pass
+
+    def _empty(self) -> None:
+        try:
+            self.flush()
+        except OSError:
+            pass
+
+
+def _jit(function: Callable[..., Any], signature: Any = None, **options: Any) -> Any:
+    options = {"nogil": True, "error_model": "numpy", **options}
+    dispatcher = njit(**options)(function)
+    if isinstance(dispatcher, numba.core.dispatcher.Dispatcher):
+        try:
+            dispatcher._cache = _StampedCache(function)
+        except (RuntimeError, OSError):
+            pass  # no writable cache folder: compile in memory
+        if signature is not None:
+            dispatcher.compile(signature)
+            dispatcher.disable_compile()
+    return dispatcher
+
+
+def compiled(function: Callable[..., Any] | None = None, *, dot: bool = False) -> Any:
+    """Compile ``function`` with Numba at its first use, without the GIL, cached on disk where possible.
+
+    Parameters
+    ----------
+    dot : bool
+        Allow sums to be reordered (for dot products; NaN checks stay right).
+    """
+    if function is None:
+        return functools.partial(compiled, dot=dot)
+    return _jit(function, fastmath=DOT_MATH if dot else False)
+
+
+class Kernel:
+    """A loop entered from Python: built at its first call for one explicit signature."""
+
+    def __init__(self, function: Callable[..., Any], signature: Callable[[], Any]) -> None:
+        functools.update_wrapper(self, function)
+        self._function, self._signature = function, signature
+        self._dispatcher: Any = None
+        self._lock = threading.Lock()
+
+    def build(self) -> Any:
+        """The compiled dispatcher (from the disk cache if it is there)."""
+        with self._lock:
+            if self._dispatcher is None:
+                self._dispatcher = _jit(self._function, self._signature())
+        return self._dispatcher
+
+    def __call__(self, *args: Any) -> Any:
+        return (self._dispatcher or self.build())(*args)
+
+
+def kernel(signature: Callable[[], Any]) -> Callable[[Callable[..., Any]], Kernel]:
+    """Mark a kernel; ``signature`` is called when the kernel is first built."""
+    return lambda function: Kernel(function, signature)
+
+
+def array(dtype: Any, ndim: int = 1, *, readonly: bool = False) -> Any:
+    """Numba type of a C-contiguous array."""
+    return types.Array(dtype, ndim, "C", readonly=readonly)
+
+
+def function_type(signature: Any) -> Any:
+    """Numba type of a first-class function."""
+    return types.FunctionType(signature)
+
+
+@contextmanager
+def notice_when_compiling(stream: Any = None, after: float = 1.0) -> Iterator[None]:
+    """Say on ``stream`` that code is being compiled when the block lasts longer than ``after`` seconds."""
+    out = sys.stderr if stream is None else stream
+    timer = threading.Timer(
+        after, lambda: print("compiling (once after an installation or update; about 10 s) ...", file=out, flush=True)
+    )
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def jit_disabled() -> bool:
+    """True when NUMBA_DISABLE_JIT asks for plain Python."""
+    return bool(numba.config.DISABLE_JIT) or os.environ.get("NUMBA_DISABLE_JIT") == "1"

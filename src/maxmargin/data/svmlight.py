@@ -1,0 +1,400 @@
+"""svmlight text: ``<label> [qid:<int>] [cost:<number>] <index>:<value> ... [# comment]``, a row a line.
+
+LIBSVM's files are the same without ``qid``, those of SVM-rank and LETOR with it. Indices count from one unless said
+otherwise. Rows without features are rows of zeros; empty lines and lines of comment are no rows.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from ..errors import DataError, FileFormatError
+from .text import Source, Target, format_number, parse_number, read_blocks, source_name, writing
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+__all__ = ["SvmLightData", "read_svmlight", "write_svmlight"]
+
+_BLOCK_BYTES = 1 << 22  # parsed in about 0.05 s, so that an interrupt is soon heard
+_BLOCK_VALUES = 1 << 18
+_INT32_MAX = np.iinfo(np.int32).max
+_FEATURE = re.compile(r"\d+:.*", re.ASCII | re.DOTALL)
+_WRITABLE = re.compile(r"[^\x00-\x20\x7f#\ufeff][^\x00-\x20\x7f]*")
+
+
+@dataclass(frozen=True, eq=False)
+class SvmLightData:
+    """What a file in svmlight's format holds.
+
+    Attributes
+    ----------
+    X : csr_matrix of shape (n_rows, n_features)
+        Sorted indices, int32 unless int64 is needed.
+    y : array of shape (n_rows,)
+        float64, or text (dtype ``str``) where labels were read as text.
+    qid : int64 array of shape (n_rows,) or None
+        Query of each row, where the file has them.
+    sample_weight : float64 array of shape (n_rows,) or None
+        The ``cost`` of each row, 1 where a row has none, where the file has any.
+    line : int64 array of shape (n_rows,)
+        Line of the file that each row comes from, for messages.
+    """
+
+    X: csr_matrix
+    y: NDArray[Any]
+    qid: NDArray[np.int64] | None
+    sample_weight: NDArray[np.float64] | None
+    line: NDArray[np.int64]
+
+
+def read_svmlight(
+    source: Source,
+    *,
+    n_features: int | None = None,
+    zero_based: bool | Literal["auto"] = False,
+    dtype: DTypeLike = np.float64,
+    labels: Literal["number", "text"] = "number",
+) -> SvmLightData:
+    """Read a file in svmlight's format.
+
+    Parameters
+    ----------
+    source : path, "-" or open file
+        Gzip data are unpacked.
+    n_features : int, optional
+        Columns of ``X``; by default as many as the largest index needs. Give it to read the files of one problem
+        to the same width; a larger index is then an error.
+    zero_based : bool or "auto"
+        Whether indices count from zero. "auto" decides that from this file alone, by whether an index 0 occurs:
+        do not use it for the parts of one problem.
+    dtype : float64 or float32
+        Type of the values. Decimal numbers are read exactly (to the nearest float64).
+    labels : "number" or "text"
+        Whether the first word of a line is a number or is taken as it stands.
+
+    Returns
+    -------
+    SvmLightData
+
+    Raises
+    ------
+    FileFormatError
+        If a line does not follow the format, an index occurs twice in a row or is out of range, a value is not
+        finite, or only some rows have a qid; with path, line and the word in question.
+    """
+    if zero_based not in (True, False, "auto"):
+        raise ValueError(f"zero_based must be True, False or 'auto', not {zero_based!r}")
+    if labels not in ("number", "text"):
+        raise ValueError(f"labels must be 'number' or 'text', not {labels!r}")
+    if np.dtype(dtype) not in (np.float64, np.float32):
+        raise ValueError(f"dtype must be float64 or float32, not {np.dtype(dtype)}")
+    if n_features is not None and (n_features := operator.index(n_features)) < 0:
+        raise ValueError(f"n_features must not be negative, got {n_features}")
+
+    path = source_name(source)
+    blocks, line = [], 1
+    for text in read_blocks(source, _BLOCK_BYTES):
+        block, line = _parse(text, line, path, labels == "text", np.dtype(dtype))
+        blocks.append(block)
+    if not blocks:
+        blocks.append(_parse(b"", line, path, labels == "text", np.dtype(dtype))[0])
+    rows = {name: _join(blocks, name) for name in list(blocks[0])}
+
+    lines, has_qid, cost = rows["line"], rows["has_qid"], rows["cost"]
+    if has_qid.any() and not has_qid.all():
+        problem = "this row has no qid while others have one"
+        raise FileFormatError(problem, path=path, line=int(lines[~has_qid][0]))
+    if (cost < 0).any():
+        first = int(np.flatnonzero(cost < 0)[0])
+        token = f"cost:{format_number(float(cost[first]))}"
+        raise FileFormatError("a cost must not be negative", path=path, line=int(lines[first]), token=token)
+    return SvmLightData(
+        X=_matrix(rows, n_features, zero_based, path),
+        y=rows["y"],
+        qid=rows["qid"] if has_qid.any() else None,
+        sample_weight=cost if rows["has_cost"].any() else None,
+        line=lines,
+    )
+
+
+def _parse(
+    text: bytes, line: int, path: str, text_labels: bool, dtype: np.dtype[Any]
+) -> tuple[dict[str, NDArray[Any]], int]:
+    """The rows in whole lines of text, the first of which has number ``line``, and the number of the next line."""
+    from . import _svmlight_kernel as parser
+
+    n_lines, n_colons = text.count(b"\n") + 1, text.count(b":")
+    y, qid, cost = np.empty(n_lines), np.zeros(n_lines, np.int64), np.empty(n_lines)
+    label_at, marks = np.empty((n_lines, 2), np.int64), np.empty(n_lines, np.uint8)
+    lines, indptr = np.empty(n_lines, np.int64), np.zeros(n_lines + 1, np.int64)
+    indices, values = np.empty(n_colons, np.int64), np.empty(n_colons)
+    slow = np.empty((2 * n_lines + n_colons, 3), np.int64)
+    powers = parser.POWERS.view()
+    powers.flags.writeable = False
+    status, at, n_rows, n_entries, n_slow, next_line = parser.parse_block(
+        *(np.frombuffer(text, np.uint8), line, text_labels, y, label_at, qid, cost, marks, lines),
+        *(indptr, indices, values, slow, powers),
+    )
+    if status != parser.OK:
+        raise _malformed(text, at, status, path, next_line, text_labels)
+
+    for start, stop, whose in slow[:n_slow].tolist():
+        try:
+            number = parse_number(text[start:stop].decode())
+        except ValueError as error:
+            problem, token = str(error), text[start:stop].decode()
+            raise FileFormatError(problem, path=path, line=line + text.count(b"\n", 0, start), token=token) from None
+        if whose >= 0:
+            values[whose] = number
+        else:
+            row, kind = divmod(-1 - whose, 2)
+            (cost if kind == -1 - parser.COST else y)[row] = number
+
+    indices, marks = indices[:n_entries], marks[:n_rows]
+    small = n_entries == 0 or indices.max() <= _INT32_MAX
+    with np.errstate(over="ignore"):  # infinite float32 values are refused later, where their place is known
+        values = values[:n_entries].astype(dtype, copy=False)
+    rows = dict(
+        y=_decode(text, label_at[:n_rows], lines, path) if text_labels else y[:n_rows],
+        qid=qid[:n_rows],
+        cost=cost[:n_rows],
+        line=lines[:n_rows],
+        has_qid=marks & parser.HAS_QID != 0,
+        has_cost=marks & parser.HAS_COST != 0,
+        unsorted=marks & parser.UNSORTED != 0,
+        count=np.diff(indptr[: n_rows + 1]),
+        indices=indices.astype(np.int32) if small else indices,
+        values=values,
+    )
+    return rows, next_line
+
+
+def _malformed(text: bytes, at: int, status: int, path: str, line: int, text_labels: bool) -> FileFormatError:
+    """What is wrong with the word that begins at ``at``."""
+    from . import _svmlight_kernel as parser
+
+    until = rb"[^ \t\r\n]*" if text_labels and status == parser.BAD_LABEL else rb"[^ \t\r\n#]*"
+    found = re.compile(until).match(text, at)
+    token = found.group().decode("utf-8", "replace") if found else ""
+    if status in (parser.BAD_LABEL, parser.BAD_VALUE, parser.BAD_COST):
+        number = token if status == parser.BAD_LABEL else token.partition(":")[2]
+        try:
+            parse_number(number)
+            reason = "not a number"
+        except ValueError as error:
+            reason = str(error)
+    if status == parser.BAD_LABEL and text_labels:
+        problem = "the label holds a control character"
+    elif status == parser.BAD_LABEL:
+        problem = f"the label is {reason} (labels='text' takes labels as they stand)"
+    elif status == parser.BAD_VALUE:
+        problem = f"the value is {reason}"
+    elif status == parser.BAD_COST:
+        problem = f"the cost is {reason}"
+    elif status == parser.BAD_QID:
+        problem = "the qid is not a whole number of 64 bits"
+    elif status == parser.INDEX_TOO_LARGE:
+        problem = "the index is too large"
+    elif status == parser.TWICE:
+        problem = "given twice in one row"
+    else:
+        problem = "expected <index>:<value>"
+    return FileFormatError(problem, path=path, line=line, token=token)
+
+
+def _decode(text: bytes, places: NDArray[np.int64], lines: NDArray[np.int64], path: str) -> NDArray[np.str_]:
+    """The labels at (start, stop) places."""
+    known: dict[bytes, str] = {}
+    labels = []
+    for row, (start, stop) in enumerate(places.tolist()):
+        raw = text[start:stop]
+        label = known.get(raw)
+        if label is None:
+            try:
+                label = raw.decode("utf-8")
+            except UnicodeDecodeError:
+                problem, token = "the label is not UTF-8 text", raw.decode("utf-8", "replace")
+                raise FileFormatError(problem, path=path, line=int(lines[row]), token=token) from None
+            if _FEATURE.fullmatch(label):
+                problem = "the row begins with a feature, its label is missing"
+                raise FileFormatError(problem, path=path, line=int(lines[row]), token=label)
+            known[raw] = label
+        labels.append(label)
+    return np.array(labels, dtype=np.str_)
+
+
+def _join(blocks: list[dict[str, NDArray[Any]]], name: str) -> NDArray[Any]:
+    """One column of all blocks, which give theirs up one by one: the two copies never exist at once."""
+    parts = [block.pop(name) for block in reversed(blocks)]
+    if len(parts) == 1:
+        return parts[0]
+    joined = np.empty(sum(map(len, parts)), np.result_type(*{part.dtype for part in parts}))
+    start = 0
+    while parts:
+        part = parts.pop()
+        joined[start : start + len(part)] = part
+        start += len(part)
+    return joined
+
+
+def _matrix(
+    rows: dict[str, NDArray[Any]], n_features: int | None, zero_based: bool | Literal["auto"], path: str
+) -> csr_matrix:
+    """The entries as a matrix, their indices checked and sorted."""
+    from scipy.sparse import csr_matrix
+
+    indices, values = rows["indices"], rows["values"]
+    indptr = np.concatenate([[0], np.cumsum(rows["count"])])
+
+    def error(problem: str, wrong: NDArray[np.bool_], base: int = 0) -> FileFormatError:
+        first = int(np.argmax(wrong))
+        row = int(np.searchsorted(indptr, first, side="right")) - 1
+        token = f"{indices[first] + base}:{format_number(float(values[first]))}"
+        return FileFormatError(problem, path=path, line=int(rows["line"][row]), token=token)
+
+    lowest, largest = (int(indices.min()), int(indices.max())) if len(indices) else (1, 0)
+    base = int(lowest > 0) if zero_based == "auto" else int(not zero_based)
+    if lowest < base:
+        problem = "index 0, but indices count from one; give zero_based=True where they count from zero"
+        raise error(problem, indices == 0)
+    width = largest + 1 - base
+    if n_features is None:
+        n_features = width
+    elif n_features < width:
+        counting = f"where indices count from {'one' if base else 'zero'}"
+        raise error(f"the index is beyond n_features={n_features} {counting}", indices >= n_features + base)
+    if values.dtype == np.float32 and not np.isfinite(values).all():
+        raise error("the value is too large for float32", ~np.isfinite(values))
+
+    index_type = np.int32 if max(n_features, len(indices)) <= _INT32_MAX else np.int64
+    indices = indices.astype(index_type, copy=False)
+    indices -= base
+    X = csr_matrix((values, indices, indptr.astype(index_type)), shape=(len(rows["line"]), n_features))
+    if rows["unsorted"].any():
+        X.has_sorted_indices = False
+        X.sort_indices()
+        indices, values = X.indices, X.data
+        twice = np.concatenate([[False], indices[1:] == indices[:-1]])
+        twice[indptr[:-1][rows["count"] > 0]] = False  # the first of a row has nothing before it
+        if twice.any():
+            raise error("an index occurs twice in one row", twice, base)
+    X.has_sorted_indices = X.has_canonical_format = True
+    return X
+
+
+def write_svmlight(
+    target: Target,
+    X: Any,
+    y: ArrayLike,
+    *,
+    qid: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    zero_based: bool = False,
+) -> None:
+    """Write a file in svmlight's format; reading it gives the same numbers to the last bit.
+
+    Columns of zeros at the right are not in the file: read it with ``n_features=X.shape[1]``.
+
+    Parameters
+    ----------
+    target : path, "-" or open file
+        A path is replaced in one step; ``.gz`` compresses.
+    X : array-like or sparse matrix of shape (n_rows, n_features)
+        Finite numbers. Zeros that a sparse matrix stores are written, repeated entries added up; X is not changed.
+    y : array-like of shape (n_rows,)
+        Numbers, or text without white space.
+    qid : integers of shape (n_rows,), optional
+    sample_weight : array-like of shape (n_rows,), optional
+        Written as ``cost``.
+    zero_based : bool
+        Count indices from zero.
+
+    Raises
+    ------
+    DataError
+        If lengths differ, a number is not finite or a label cannot be told from the rest of its line.
+    """
+    from scipy.sparse import csr_array, issparse
+
+    if issparse(X):
+        X = csr_array(X)
+        X = csr_array((X.data, X.indices, X.indptr), shape=X.shape)  # without flags that may be out of date
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+    else:
+        X = np.asarray(X)
+    if X.ndim != 2 or X.dtype.kind not in "biuf":
+        raise DataError(f"X must be a table of real numbers, got {X.ndim} dimensions of type {X.dtype}")
+    n_rows = X.shape[0]
+    heads = _labels(y, n_rows)
+    if qid is not None:
+        numbers = _column("qid", qid, n_rows)
+        if numbers.dtype.kind not in "iu" or (len(numbers) and int(numbers.max()) >= 1 << 63):
+            raise DataError(f"qid must be integers of 64 bits, got {numbers.dtype}")
+        heads = [f"{head} qid:{number}" for head, number in zip(heads, numbers.tolist())]
+    if sample_weight is not None:
+        costs = _numbers("sample_weight", sample_weight, n_rows)
+        if (costs < 0).any():
+            raise DataError(f"sample_weight of row {np.argmax(costs < 0)} is negative")
+        heads = [f"{head} cost:{format_number(cost)}" for head, cost in zip(heads, costs.tolist())]
+
+    base = 0 if zero_based else 1
+    step = max(1, _BLOCK_VALUES * n_rows // max(1, X.nnz if issparse(X) else X.size))
+    with writing(target) as stream:
+        for start in range(0, n_rows, step):
+            block = csr_array(X[start : start + step])
+            values = block.data.astype(np.float64)
+            if not np.isfinite(values).all():
+                place = int(np.argmax(~np.isfinite(values)))
+                row = start + int(np.searchsorted(block.indptr, place, side="right")) - 1
+                raise DataError(f"X[{row}, {block.indices[place]}] is {values[place]}; svmlight text is of finite numbers")
+            entries = [
+                f" {index}:{format_number(value)}"
+                for index, value in zip((block.indices.astype(np.int64) + base).tolist(), values.tolist())
+            ]
+            bounds = block.indptr.tolist()
+            stream.writelines(
+                f"{head}{''.join(entries[bounds[row] : bounds[row + 1]])}\n"
+                for row, head in enumerate(heads[start : start + step])
+            )
+
+
+def _column(name: str, column: ArrayLike, n_rows: int) -> NDArray[Any]:
+    array = np.asarray(column)
+    if array.shape != (n_rows,):
+        raise DataError(f"X has {n_rows} rows, {name} has shape {array.shape}")
+    return array
+
+
+def _numbers(name: str, column: ArrayLike, n_rows: int) -> NDArray[np.float64]:
+    """A column as finite float64."""
+    try:
+        numbers = _column(name, column, n_rows).astype(np.float64)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"{name} must be numbers, got {np.asarray(column).dtype}") from None
+    if not np.isfinite(numbers).all():
+        raise DataError(f"{name} of row {np.argmax(~np.isfinite(numbers))} is not finite")
+    return numbers
+
+
+def _labels(y: ArrayLike, n_rows: int) -> list[str]:
+    """Labels as they are written."""
+    array = _column("y", y, n_rows)
+    if array.dtype.kind not in "UO" or not all(isinstance(label, str) for label in array.tolist()):
+        return [format_number(number) for number in _numbers("y", array, n_rows).tolist()]
+    labels: list[str] = array.tolist()
+    for row, label in enumerate(labels):
+        if not _WRITABLE.fullmatch(label) or _FEATURE.fullmatch(label):
+            raise DataError(f"the label of row {row} cannot be written: {label!r} is empty, has a space, or looks like "
+                            "a comment or a feature")
+    return labels

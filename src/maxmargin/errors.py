@@ -1,0 +1,35 @@
+"""Errors that a user meets, each a kind of a built-in error so that existing handlers keep working."""
+
+from __future__ import annotations
+
+__all__ = ["DataError", "FileFormatError", "StructureError", "ModelFileError", "MissingDependencyError"]
+
+
+class DataError(ValueError):
+    """The data given cannot be learned from or predicted on; the message says where and what to do."""
+
+
+class FileFormatError(DataError):
+    """A file does not follow its format. ``path``, ``line`` (1-based) and ``token`` say where."""
+
+    def __init__(self, problem: str, *, path: str, line: int | None = None, token: str | None = None) -> None:
+        self.path, self.line, self.token, self.problem = path, line, token, problem
+        where = path if line is None else f"{path}:{line}"
+        shown = "" if token is None else f": {_shorten(token)!r}"
+        super().__init__(f"{where}: {problem}{shown}")
+
+
+class StructureError(TypeError):
+    """A structure lacks what a solver needs, or two parts of it contradict each other."""
+
+
+class ModelFileError(DataError):
+    """A model file is damaged, of another kind, or written by a newer version."""
+
+
+class MissingDependencyError(ImportError):
+    """An optional package is needed; the message names it and the extra that brings it."""
+
+
+def _shorten(token: str, width: int = 40) -> str:
+    return token if len(token) <= width else token[: width - 3] + "..."

@@ -1,0 +1,154 @@
+"""What a solver is, and what it is given: a :class:`Task` in, a :class:`Run` that advances pass by pass."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .oracle import Evaluation, Oracle, Work
+from .planes import Planes
+
+__all__ = ["Run", "Solver", "Step", "Task", "WarmStart", "dual_point"]
+
+Ints = NDArray[np.int64]
+Reals = NDArray[np.float64]
+
+
+@dataclass
+class WarmStart:
+    """A start other than zero: weights, or the working set of an earlier fit of the very same examples."""
+
+    w: Reals
+    planes: Planes | None = None
+
+
+@dataclass
+class Task:
+    """One problem for a solver.
+
+    Attributes
+    ----------
+    oracle : Oracle
+    C : float
+        Of ``1/2 |w|^2 + C sum_i s_i xi_i``.
+    weight : float64 array of shape (n_examples,)
+        ``s_i``.
+    examples : int64 array
+        Numbers of the examples with positive weight; no other is ever visited.
+    rng : numpy.random.Generator
+    tol : float
+        Relative gap asked for.
+    n_jobs : int
+    warm : WarmStart or None
+    """
+
+    oracle: Oracle
+    C: float
+    weight: Reals
+    examples: Ints
+    rng: np.random.Generator
+    tol: float
+    n_jobs: int = 1
+    warm: WarmStart | None = None
+
+    @property
+    def c(self) -> Reals:
+        """``C s_i`` of every example."""
+        return self.C * self.weight
+
+
+@dataclass
+class Step:
+    """Figures of one pass.
+
+    Attributes
+    ----------
+    passes : int
+        Passes of the loss-augmented (or plain) decoder over the data.
+    gap : float
+        Estimate of the gap, from values met on the way.
+    dual : float
+        Running value of the dual; recomputed at every evaluation.
+    ready : bool
+        Whether the solver thinks that nothing more is to be done.
+    separated : bool
+        Whether a whole pass met no mistake (perceptron).
+    """
+
+    passes: int
+    gap: float
+    dual: float
+    ready: bool = False
+    separated: bool = False
+
+
+class Run(ABC):
+    """One run of a solver on a task."""
+
+    task: Task
+
+    @abstractmethod
+    def advance(self) -> Step:
+        """One pass."""
+
+    @abstractmethod
+    def weights(self) -> Reals:
+        """The weights that would be returned now."""
+
+    @abstractmethod
+    def dual(self) -> float:
+        """A lower bound of the optimum, recomputed from the dual point in float64."""
+
+    def evaluate(self, w: Reals) -> Evaluation:
+        """Slacks and risks under ``w``; a run may keep the planes it meets."""
+        return self.task.oracle.evaluate(w, self.task.examples, risk=True, n_jobs=self.task.n_jobs)
+
+    def planes(self) -> Planes | None:
+        """The working set, for a later warm start."""
+        return None
+
+
+class Solver(Protocol):
+    """A recipe: hyper-parameters of an algorithm, able to start runs."""
+
+    @property
+    def name(self) -> str:
+        """Short name, as accepted by the estimators."""
+
+    def start(self, task: Task) -> Run:
+        """Begin a run."""
+
+
+def dual_point(oracle: Oracle, work: Work, examples: Ints) -> tuple[Reals, float]:
+    """``w(alpha)`` and ``D(alpha)`` of a working set, from scratch.
+
+    The weights of an example are divided by their sum first, so that the point is feasible to the last bit.
+    """
+    planes = work.planes
+    n = int(planes.counts[0])
+    owner = owners(planes)
+    alpha = planes.alpha[:n]
+    total = np.bincount(owner, weights=alpha, minlength=len(planes.head))
+    share = work.c[owner] * alpha / total[owner]
+    used = np.flatnonzero((share > 0.0) & (planes.length[:n] > 0))
+    w = np.zeros(oracle.n_weights)
+    oracle.add_planes(planes, owner[used], used, -share[used], w)
+    dual = float(share @ planes.loss[:n]) - 0.5 * float(w @ w)
+    return w, dual
+
+
+def owners(planes: Planes) -> Ints:
+    """The example of every plane."""
+    n = int(planes.counts[0])
+    owner = np.empty(n, np.int64)
+    frontier, who = planes.head, np.arange(len(planes.head), dtype=np.int64)
+    while len(frontier):
+        owner[frontier] = who
+        following = planes.next[frontier]
+        keep = following >= 0
+        frontier, who = following[keep], who[keep]
+    return owner

@@ -1,0 +1,133 @@
+"""Kernels that look at many examples under fixed weights: evaluation, planes, sums of planes, prediction."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import types
+
+from .._compiled import array, compiled, kernel
+from ..structures.base import signatures
+from .planes import PLANES, insert, score_of, write_difference
+
+__all__ = ["accumulate", "best_cached", "decode_batch", "evaluate_batch", "insert_batch"]
+
+_F8, _I8, _I4 = array(types.float64), array(types.int64), array(types.int32)
+
+
+@kernel(
+    lambda: types.int64(
+        signatures().potentials, signatures().augment, signatures().decode, signatures().parts, signatures().loss,
+        signatures().pack, _F8, _I8, types.boolean, types.boolean, _I8, _F8, _F8, _F8, _I8, _I4, _F8,
+    )
+)  # fmt: skip
+def evaluate_batch(
+    potentials, augment, decode, parts, loss, pack, w, examples, with_risk, with_planes, sizes, slack, risk, plane_loss,
+    start, part, coef,
+):  # fmt: skip
+    """Slack, risk and most violated plane of every example.
+
+    ``slack[k]`` is ``max_y Delta + <w, psi>`` and ``risk[k]`` the loss of the prediction for ``examples[k]``; its plane
+    goes to ``part[start[k]:start[k + 1]]``. Returns the number of examples done (fewer when the pool is full).
+    """
+    theta = np.empty(sizes[0])
+    scratch = np.zeros(sizes[0])
+    out = np.empty(sizes[1], np.int32)
+    out_parts = np.empty(sizes[2], np.int32)
+    true_parts = np.empty(sizes[2], np.int32)
+    at = np.int64(0)
+    start[0] = 0
+    for k in range(len(examples)):
+        if with_planes and at + 2 * sizes[2] > len(part):
+            return k
+        i = examples[k]
+        potentials(pack, w, i, theta)
+        if with_risk:
+            decode(pack, i, theta, out)
+            risk[k] = loss(pack, i, out)
+        size = pack.target_start[i + 1] - pack.target_start[i]
+        for q in range(size):
+            out[q] = pack.target[pack.target_start[i] + q]
+        n_true = parts(pack, i, out, true_parts)
+        score = 0.0
+        for q in range(n_true):
+            score -= theta[true_parts[q]]
+        score += augment(pack, i, theta)
+        decode(pack, i, theta, out)
+        n_out = parts(pack, i, out, out_parts)
+        for q in range(n_out):
+            score += theta[out_parts[q]]
+        slack[k] = score
+        plane_loss[k] = loss(pack, i, out)
+        if with_planes:
+            at += write_difference(out_parts, n_out, true_parts, n_true, scratch, part[at:], coef[at:])
+        start[k + 1] = at
+    return len(examples)
+
+
+@kernel(lambda: types.int64(PLANES, _I8, _I8, _I4, _F8, _F8, types.int64, _I8))
+def insert_batch(planes, examples, start, part, coef, loss, stamp, ids):
+    """Add one plane for each example; returns the number done (fewer when the working set is full)."""
+    for k in range(len(examples)):
+        n = start[k + 1] - start[k]
+        if planes.counts[0] >= len(planes.next) or planes.counts[1] + n > len(planes.part):
+            return k
+        lo, hi = start[k], start[k + 1]
+        ids[k] = insert(planes, examples[k], part[lo:hi], coef[lo:hi], n, loss[k], stamp)
+    return len(examples)
+
+
+@compiled
+def _add_features(features, pack, planes, i, p, scale, out, keys, values):
+    """``out += scale * psi_p``; returns buffers that were long enough."""
+    at, length = planes.start[p], planes.length[p]
+    n = features(pack, i, planes.part[at : at + length], planes.coef[at : at + length], length, keys, values)
+    if n < 0:
+        keys = np.empty(-n, np.int64)
+        values = np.empty(-n)
+        n = features(pack, i, planes.part[at : at + length], planes.coef[at : at + length], length, keys, values)
+    for q in range(n):
+        out[keys[q]] += scale * values[q]
+    return keys, values
+
+
+@kernel(lambda: types.void(signatures().features, signatures().pack, PLANES, _I8, _I8, _F8, _F8))
+def accumulate(features, pack, planes, examples, ids, scale, out):
+    """``out += sum_k scale[k] psi(ids[k])`` with ``ids[k]`` a plane of ``examples[k]``; ``ids[k] < 0`` is skipped."""
+    keys = np.empty(1024, np.int64)
+    values = np.empty(1024)
+    for k in range(len(examples)):
+        if ids[k] >= 0 and scale[k] != 0.0:
+            keys, values = _add_features(
+                features, pack, planes, examples[k], ids[k], scale[k], out, keys, values
+            )  # fmt: skip
+
+
+@kernel(lambda: types.void(signatures().potentials_at, signatures().pack, _F8, PLANES, _I8, _I8, _I8, _F8))
+def best_cached(potentials_at, pack, w, planes, sizes, examples, ids, scores):
+    """The best cached plane of each example under ``w`` and its score."""
+    theta = np.empty(sizes[0])
+    for k in range(len(examples)):
+        i = examples[k]
+        p = planes.head[i]
+        ids[k] = p
+        scores[k] = 0.0
+        while p >= 0:
+            at, length = planes.start[p], planes.length[p]
+            potentials_at(pack, w, i, planes.part[at : at + length], length, theta)
+            value = score_of(planes, p, theta)
+            if value > scores[k]:
+                scores[k] = value
+                ids[k] = p
+            p = planes.next[p]
+
+
+@kernel(lambda: types.void(signatures().potentials, signatures().decode, signatures().pack, _F8, _I8, _I8, _I8, _I4, _F8))
+def decode_batch(potentials, decode, pack, w, examples, sizes, start, outs, scores):
+    """Best outputs of the examples into ``outs[start[k]:start[k + 1]]``, and their scores."""
+    theta = np.empty(sizes[0])
+    out = np.empty(sizes[1], np.int32)
+    for k in range(len(examples)):
+        potentials(pack, w, examples[k], theta)
+        scores[k] = decode(pack, examples[k], theta, out)
+        for q in range(start[k + 1] - start[k]):
+            outs[start[k] + q] = out[q]

@@ -1,0 +1,164 @@
+"""One step of block-coordinate Frank-Wolfe on the planes of one example.
+
+Problem: see :mod:`maxmargin.problem`. For one example with ``c = C s_i`` and planes ``p`` of scores
+``g_p = Delta_p + <w, psi_p>`` the dual changes along a direction ``d`` (entries sum to 0) by
+``c t <g, d> - 1/2 c^2 t^2 |sum_p d_p psi_p|^2``, so the exact line search takes ``t = <g, d> / (c |sum_p d_p psi_p|^2)``,
+clipped to the simplex. Directions:
+
+* ``PLAIN``: from the mean towards the best plane (Lacoste-Julien et al. 2013, algorithm 4);
+* ``PAIRWISE``: from the worst plane with weight to the best one (Osokin et al. 2016, algorithm 4 of the supplement);
+* ``AWAY``: the steeper one of PLAIN and of the step away from the worst plane, whose weight goes to the others in
+  proportion to theirs (so that the step stays well scaled when the worst plane has nearly all the weight).
+
+Cost of a step: the entries of the planes involved times the features of a row.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._compiled import compiled
+
+__all__ = ["AWAY", "PAIRWISE", "PLAIN", "block_step"]
+
+PLAIN, PAIRWISE, AWAY = 0, 1, 2
+
+
+@compiled
+def _add_plane(planes, p, coef, scratch, parts, m):
+    """Add ``coef`` times a plane to the combination held in ``scratch`` over ``parts[:m]``.
+
+    A part whose sum cancelled may be listed twice; the reader empties ``scratch``, so it counts once.
+    """
+    at = planes.start[p]
+    for q in range(at, at + planes.length[p]):
+        part = planes.part[q]
+        if scratch[part] == 0.0:
+            parts[m] = part
+            m += 1
+        scratch[part] += coef * planes.coef[q]
+    return m
+
+
+@compiled
+def block_step(features, pack, w, average, weight_before, planes, i, c, scores, best, worst, mean, rule, scratch, work):
+    """Take one exact step; returns the growth of the dual (0.0 when there is none).
+
+    Parameters
+    ----------
+    scores : float64 array
+        Scores of the planes in list order; ``best`` and ``worst`` are positions in it, ``mean`` is ``<alpha, scores>``.
+    average : float64 array
+        Empty, or the correction vector of the averaged iterate, to which the change of ``w`` times ``weight_before``
+        is added.
+    scratch : float64 array
+        Zeros, one for each potential; left as zeros.
+    work : tuple of arrays
+        Buffers ``keys, values`` (longer ones are made here when they are too short).
+    """
+    direction = rule
+    rest = rest_score = 0.0  # weight and score of all planes but the worst
+    if rule == AWAY:
+        p = planes.head[i]
+        for k in range(len(scores)):
+            if k != worst:
+                rest += planes.alpha[p]
+                rest_score += planes.alpha[p] * scores[k]
+            p = planes.next[p]
+        if rest < 1e-12 or scores[best] - mean >= mean - scores[worst]:
+            direction = PLAIN
+    if direction == PAIRWISE:
+        slope = scores[best] - scores[worst]
+    elif direction == PLAIN:
+        slope = scores[best] - mean
+    else:
+        slope = rest_score / rest - scores[worst]
+    if slope <= 0.0:
+        return 0.0
+
+    # the combination sum_p d_p psi_p, merged over parts
+    n_planes = len(scores)
+    n_entries = np.int64(0)
+    p = planes.head[i]
+    best_plane = worst_plane = p
+    for k in range(n_planes):
+        if k == best:
+            best_plane = p
+        if k == worst:
+            worst_plane = p
+        if direction != PAIRWISE or k == best or k == worst:
+            n_entries += planes.length[p]
+        p = planes.next[p]
+    parts = np.empty(n_entries, np.int32)
+    m = np.int64(0)
+    if direction == PAIRWISE:
+        limit = planes.alpha[worst_plane]
+        m = _add_plane(planes, best_plane, 1.0, scratch, parts, m)
+        m = _add_plane(planes, worst_plane, -1.0, scratch, parts, m)
+    else:
+        limit = 1.0
+        p = planes.head[i]
+        for k in range(n_planes):
+            if direction == PLAIN:
+                d = (1.0 if k == best else 0.0) - planes.alpha[p]
+            elif k == worst:
+                d = -1.0
+                limit = planes.alpha[p]
+            else:
+                d = planes.alpha[p] / rest
+            if d != 0.0:
+                m = _add_plane(planes, p, d, scratch, parts, m)
+            p = planes.next[p]
+    coef = np.empty(m)
+    kept = np.int64(0)
+    for q in range(m):
+        value = scratch[parts[q]]
+        scratch[parts[q]] = 0.0
+        if value != 0.0:
+            parts[kept] = parts[q]
+            coef[kept] = value
+            kept += 1
+
+    keys, values = work
+    n = features(pack, i, parts, coef, kept, keys, values)
+    if n < 0:
+        keys = np.empty(-n, np.int64)
+        values = np.empty(-n)
+        n = features(pack, i, parts, coef, kept, keys, values)
+    norm = 0.0
+    for k in range(n):
+        norm += values[k] * values[k]
+    step = limit
+    if norm > 0.0:
+        step = min(limit, slope / (c * norm))
+    if step <= 0.0:
+        return 0.0
+
+    change = -c * step
+    if len(average) > 0:
+        for k in range(n):
+            w[keys[k]] += change * values[k]
+            average[keys[k]] += weight_before * change * values[k]
+    else:
+        for k in range(n):
+            w[keys[k]] += change * values[k]
+
+    if direction == PAIRWISE:
+        planes.alpha[best_plane] += step
+        if step >= limit:
+            planes.alpha[worst_plane] = 0.0
+        else:
+            planes.alpha[worst_plane] -= step
+    else:
+        p = planes.head[i]
+        for k in range(n_planes):
+            if direction == PLAIN:
+                planes.alpha[p] *= 1.0 - step
+                if k == best:
+                    planes.alpha[p] += step
+            elif k == worst:
+                planes.alpha[p] = 0.0 if step >= limit else planes.alpha[p] - step
+            else:
+                planes.alpha[p] += step * planes.alpha[p] / rest
+            p = planes.next[p]
+    return c * step * slope - 0.5 * change * change * norm

@@ -1,0 +1,150 @@
+"""Block-coordinate Frank-Wolfe with exact line search, cached planes, pairwise and away steps, gap sampling.
+
+Problem: ``1/2 |w|^2 + C sum_i s_i xi_i`` and its dual, see :mod:`maxmargin.problem`.
+Sources: Lacoste-Julien, Jaggi, Schmidt, Pletscher (ICML 2013), algorithm 4 and its averaged iterate; Osokin, Alayrac,
+Lukasewitz, Dokania, Lacoste-Julien (ICML 2016) for gap sampling, pairwise steps and caching.
+Cost of a pass: one call of the loss-augmented decoder for each example, then ``sweeps`` passes over cached planes, each
+the price of the few potentials that the planes of an example disagree about. Memory: the weights (twice when averaging)
+and the parts of the cached planes; never a feature vector for a plane.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import passes
+from .base import Run, Step, Task, dual_point
+from .block import AWAY, PAIRWISE, PLAIN
+from .oracle import Evaluation, Work
+from .planes import Planes
+
+__all__ = ["FrankWolfe"]
+
+_RULES = {"plain": PLAIN, "pairwise": PAIRWISE, "away": AWAY}
+
+
+@dataclass(frozen=True)
+class FrankWolfe:
+    """Block-coordinate Frank-Wolfe.
+
+    Parameters
+    ----------
+    steps : {"pairwise", "away", "plain"}
+        Direction of a step; see :mod:`maxmargin.solvers.block`.
+    sampling : {"permutation", "uniform", "gap"}
+        Order of the visits: every example once in random order; drawn with replacement; drawn in proportion to the gap
+        found at the last visit (the first pass visits all).
+    sweeps : int
+        Passes over the cached planes after each pass with the decoder. 0 with ``steps="plain"`` is algorithm 4 of 2013.
+    average : bool
+        Return the average of the iterates, the k-th weighted by k.
+    """
+
+    steps: Literal["pairwise", "away", "plain"] = "pairwise"
+    sampling: Literal["permutation", "uniform", "gap"] = "permutation"
+    sweeps: int = 5
+    average: bool = False
+
+    def __post_init__(self) -> None:
+        if self.steps not in _RULES:
+            raise ValueError(f"steps must be one of {sorted(_RULES)}, not {self.steps!r}")
+        if self.sampling not in ("permutation", "uniform", "gap"):
+            raise ValueError(f"sampling must be 'permutation', 'uniform' or 'gap', not {self.sampling!r}")
+        if self.sweeps < 0:
+            raise ValueError(f"sweeps must be at least 0, not {self.sweeps!r}")
+
+    @property
+    def name(self) -> str:
+        """Short name, as accepted by the estimators."""
+        return "frank_wolfe"
+
+    def start(self, task: Task) -> Run:
+        """Begin a run."""
+        return _FrankWolfeRun(self, task)
+
+
+class _FrankWolfeRun(Run):
+    def __init__(self, options: FrankWolfe, task: Task) -> None:
+        self.options, self.task = options, task
+        self.work = Work.start(
+            task.oracle.n_weights, task.c, rule=_RULES[options.steps], averaged=options.average
+        )
+        self._visited_all = False
+        if task.warm is not None:
+            self._warm_start(task)
+
+    def _warm_start(self, task: Task) -> None:
+        assert task.warm is not None
+        if task.warm.planes is not None:
+            self.work.planes = task.warm.planes
+            self._restore()
+        else:
+            task.oracle.evaluate(task.warm.w, task.examples, work=self.work, n_jobs=task.n_jobs)
+            for _ in range(max(self.options.sweeps, 1)):
+                task.oracle.sweep(self.work, self._permuted())
+
+    def _restore(self) -> float:
+        """Set ``w`` to that of the dual point, free of the rounding of the steps."""
+        w, dual = dual_point(self.task.oracle, self.work, self.task.examples)
+        self.work.w[:] = w
+        self.work.state[passes.DUAL] = dual
+        return dual
+
+    def _permuted(self) -> NDArray[np.int64]:
+        return self.task.rng.permutation(self.task.examples)
+
+    def _order(self) -> NDArray[np.int64]:
+        examples, rng = self.task.examples, self.task.rng
+        if self.options.sampling == "uniform":
+            return rng.choice(examples, len(examples))
+        if self.options.sampling == "gap" and self._visited_all:
+            gaps = self.work.gaps[examples]
+            total = gaps.sum()
+            if total > 0:
+                # gaps go stale: a small share of the visits stays uniform
+                return rng.choice(examples, len(examples), p=0.9 * gaps / total + 0.1 / len(examples))
+        return self._permuted()
+
+    def advance(self) -> Step:
+        work, oracle = self.work, self.task.oracle
+        work.stamp += 1
+        work.state[passes.GAP] = 0.0
+        oracle.frank_wolfe(work, self._order())
+        gap = float(work.state[passes.GAP])
+        self._visited_all = True
+        self._sweeps(gap)
+        if work.stamp % 10 == 0:
+            work.make_room()
+        return Step(1, gap, float(work.state[passes.DUAL]))
+
+    def _sweeps(self, gap: float) -> None:
+        """Sweeps over the cached planes, fewer when these have nothing left to give."""
+        oracle_gaps = self.work.gaps.copy()
+        for _ in range(self.options.sweeps):
+            self.work.state[passes.GAP] = 0.0
+            self.task.oracle.sweep(self.work, self._permuted())
+            if self.work.state[passes.GAP] < 1e-3 * gap:
+                break
+        self.work.gaps[:] = oracle_gaps
+
+    def weights(self) -> NDArray[np.float64]:
+        work = self.work
+        if self.options.average and work.state[passes.WEIGHT] > 0:
+            return work.w - work.average / work.state[passes.WEIGHT]
+        return work.w.copy()
+
+    def dual(self) -> float:
+        return self._restore()
+
+    def evaluate(self, w: NDArray[np.float64]) -> Evaluation:
+        """As any evaluation, and its planes join the working set: the calls of the decoder are not wasted."""
+        return self.task.oracle.evaluate(
+            w, self.task.examples, work=self.work, risk=True, n_jobs=self.task.n_jobs
+        )
+
+    def planes(self) -> Planes:
+        return self.work.planes

@@ -1,0 +1,304 @@
+"""The one outer loop of all solvers: tolerance, limits, callbacks, progress, Ctrl-C, certificate."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import DataError
+from ..problem import Certificate, Scaling, relative_gap
+from ..status import Status
+from .base import Run, Solver, Task, WarmStart
+from .oracle import Oracle
+from .planes import Planes
+
+__all__ = ["Record", "Result", "certify", "minimize"]
+
+Reals = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Record:
+    """Figures after a pass; ``exact`` ones were computed afresh, others are estimates met on the way."""
+
+    passes: int
+    seconds: float
+    primal: float
+    dual: float
+    exact: bool
+
+    @property
+    def gap(self) -> float:
+        """``primal - dual``."""
+        return self.primal - self.dual
+
+    @property
+    def relative_gap(self) -> float:
+        """``gap / primal``."""
+        return relative_gap(self.primal, self.dual)
+
+
+@dataclass
+class Result:
+    """Answer of a solver.
+
+    Attributes
+    ----------
+    w : float64 array
+        The weights.
+    certificate : Certificate
+        Computed afresh from ``w`` and the dual point.
+    history : list of Record
+        One record after each pass and each evaluation.
+    planes : Planes or None
+        Working set, for a warm start on the same examples.
+    """
+
+    w: Reals
+    certificate: Certificate
+    history: list[Record]
+    planes: Planes | None = None
+    _run: Run | None = field(default=None, repr=False)
+
+    def check(self) -> Certificate:
+        """Recompute the certificate from the weights and the dual point; raises if the risk bound does not hold."""
+        if self._run is None:
+            raise RuntimeError("this result no longer holds its problem; fit again to check it")
+        old = self.certificate
+        return certify(self._run, self.w, old.passes, old.oracle_calls, old.seconds, old.solver, old.status)
+
+
+def certify(
+    run: Run, w: Reals, passes: int, oracle_calls: int, seconds: float, solver: str, status: Status
+) -> Certificate:
+    """Certificate of ``w`` computed afresh in float64.
+
+    Raises
+    ------
+    ArithmeticError
+        When the training risk exceeds its bound, which would be a fault of the structure or of this library.
+    """
+    task = run.task
+    dual = run.dual()
+    found = run.evaluate(w)
+    primal = 0.5 * float(w @ w) + float(task.c[task.examples] @ found.slack)
+    weight = task.weight[task.examples]
+    bound, risk = float(weight @ found.slack / weight.sum()), float(weight @ found.risk / weight.sum())
+    if task.oracle.exact:
+        excess = found.risk - found.slack
+        # scores are sums of products: allow their rounding, nothing more
+        allowed = 1e-9 * (1.0 + np.abs(found.slack) + float(np.abs(w).max(initial=0.0)))
+        if (excess > allowed).any():
+            k = int(excess.argmax())
+            raise ArithmeticError(
+                f"{task.oracle.name}: example {int(task.examples[k])} has task loss {found.risk[k]:.10g} above its slack "
+                f"{found.slack[k]:.10g}; the decoder and the loss contradict each other (run check_structure)"
+            )
+    return Certificate(
+        primal=primal,
+        dual=min(dual, primal) if dual - primal <= 1e-9 * abs(primal) else dual,
+        risk_bound=bound,
+        training_risk=risk,
+        passes=passes,
+        oracle_calls=oracle_calls,
+        seconds=seconds,
+        C=task.C,
+        n_examples=len(task.examples),
+        solver=solver,
+        status=status,
+    )
+
+
+def minimize(
+    oracle: Oracle,
+    solver: Solver,
+    *,
+    C: float,
+    sample_weight: Reals | None = None,
+    tol: float = 1e-3,
+    max_passes: int = 100,
+    max_time: float | None = None,
+    random_state: int | np.random.Generator | None = None,
+    n_jobs: int = 1,
+    warm_start: WarmStart | None = None,
+    callback: Callable[[Record, Reals], Any] | None = None,
+    check_every: int | None = None,
+) -> Result:
+    """Minimise ``1/2 |w|^2 + C sum_i s_i xi_i`` with a solver.
+
+    Parameters
+    ----------
+    oracle : Oracle
+    solver : Solver
+    C : float
+    sample_weight : float64 array of shape (n_examples,), optional
+        ``s_i >= 0``; examples of weight 0 are left out.
+    tol : float
+        Relative duality gap at which to stop.
+    max_passes : int
+        Passes of the decoder over the data, evaluations included (one more may follow for the certificate).
+    max_time : float, optional
+        Seconds.
+    random_state : int, Generator or None
+        Seeds the order of the visits.
+    n_jobs : int
+        Threads for evaluations; the result does not depend on it.
+    warm_start : WarmStart, optional
+    callback : callable, optional
+        Called as ``callback(record, w)`` after every pass, ``w`` being read-only; a true answer stops the run.
+    check_every : int, optional
+        Compute the exact gap after every so many passes (default: when the estimate promises the tolerance).
+
+    Returns
+    -------
+    Result
+        Also after Ctrl-C: the best weights so far, with ``status`` ``INTERRUPTED``.
+    """
+    Scaling.C(C)
+    weight = np.ones(oracle.n_examples) if sample_weight is None else np.asarray(sample_weight, np.float64)
+    examples = np.flatnonzero(weight > 0)
+    if not len(examples):
+        raise DataError("no example has positive weight: sample_weight is 0 everywhere" if len(weight) else "no examples")
+    task = Task(
+        oracle=oracle,
+        C=float(C),
+        weight=weight,
+        examples=examples,
+        rng=np.random.default_rng(random_state),
+        tol=float(tol),
+        n_jobs=n_jobs,
+        warm=warm_start,
+    )
+    return _Loop(task, solver, max_passes, max_time, callback, check_every).run()
+
+
+class _Loop:
+    def __init__(
+        self,
+        task: Task,
+        solver: Solver,
+        max_passes: int,
+        max_time: float | None,
+        callback: Callable[[Record, Reals], Any] | None,
+        check_every: int | None,
+    ) -> None:
+        self.task, self.solver = task, solver
+        self.max_passes, self.max_time = max_passes, max_time
+        self.callback, self.check_every = callback, check_every
+        self.began = time.perf_counter()
+        self.passes = 0
+        self.history: list[Record] = []
+        self.best: tuple[Certificate, Reals] | None = None
+        self.best_dual = 0.0
+        # exact gap over estimated gap at the last evaluation: estimates are sums met on the way, usually too high
+        self.optimism = 0.5
+
+    def run(self) -> Result:
+        run: Run | None = None
+        try:
+            run = self.solver.start(self.task)
+            status = self._passes(run)
+        except KeyboardInterrupt:
+            status = Status.INTERRUPTED
+        if run is None:  # interrupted before anything was there
+            raise KeyboardInterrupt
+        return self._finish(run, status)
+
+    def _passes(self, run: Run) -> Status:
+        while True:
+            step = run.advance()
+            self.passes += step.passes
+            estimate = step.dual + step.gap
+            due = self.check_every is not None and self.passes % self.check_every == 0
+            promising = step.gap * self.optimism <= self.task.tol * max(estimate, 0.0)
+            record = Record(self.passes, self._seconds(), estimate, step.dual, False)
+            if step.separated:
+                return Status.SEPARATED
+            if due or step.ready or promising:
+                certificate = self._evaluate(run)
+                if certificate.relative_gap <= self.task.tol:
+                    self.history.append(self._record(certificate))
+                    self._call(run)
+                    return Status.CONVERGED
+                if 0 < step.gap < np.inf:
+                    self.optimism = min(max(certificate.gap / step.gap, 0.05), 1.0)
+                record = self._record(certificate)
+            self.history.append(record)
+            if self._call(run):
+                return Status.STOPPED
+            if self._stalled():
+                return Status.STALLED
+            if self.passes >= self.max_passes:
+                return Status.PASS_LIMIT
+            if self.max_time is not None and self._seconds() >= self.max_time:
+                return Status.TIME_LIMIT
+
+    def _evaluate(self, run: Run, status: Status = Status.CONVERGED) -> Certificate:
+        """Exact figures of the weights as they are; keeps the best weights and the best dual bound seen."""
+        dual = run.dual()  # first: it also frees the weights of the rounding of the steps
+        w = run.weights()
+        self.passes += 1
+        certificate = certify(
+            run, w, self.passes, self.passes * len(self.task.examples), self._seconds(), self.solver.name, status
+        )
+        self.best_dual = max(self.best_dual, dual)
+        if self.best is None or certificate.primal <= self.best[0].primal:
+            self.best = certificate, w
+        return certificate
+
+    def _finish(self, run: Run, status: Status) -> Result:
+        last = self.history[-1] if self.history else None
+        if self.best is None or last is None or not last.exact:
+            self._evaluate(run, status)
+        assert self.best is not None
+        found, w = self.best
+        certificate = Certificate(
+            primal=found.primal,
+            dual=max(found.dual, min(self.best_dual, found.primal)),
+            risk_bound=found.risk_bound,
+            training_risk=found.training_risk,
+            passes=self.passes,
+            oracle_calls=self.passes * len(self.task.examples),
+            seconds=self._seconds(),
+            C=self.task.C,
+            n_examples=len(self.task.examples),
+            solver=self.solver.name,
+            status=self._honest(status, found, run),
+        )
+        if last is None or not last.exact:
+            self.history.append(self._record(certificate))
+        return Result(w, certificate, self.history, run.planes(), run)
+
+    def _honest(self, status: Status, found: Certificate, run: Run) -> Status:
+        """A run stopped by a limit may have converged all the same."""
+        gap = relative_gap(found.primal, max(found.dual, min(self.best_dual, found.primal)))
+        if status in (Status.PASS_LIMIT, Status.TIME_LIMIT, Status.STALLED) and gap <= self.task.tol:
+            return Status.CONVERGED
+        return status
+
+    def _record(self, certificate: Certificate) -> Record:
+        return Record(self.passes, self._seconds(), certificate.primal, certificate.dual, True)
+
+    def _call(self, run: Run) -> bool:
+        if self.callback is None:
+            return False
+        w = run.weights()
+        w.flags.writeable = False
+        return bool(self.callback(self.history[-1], w))
+
+    def _stalled(self) -> bool:
+        """No exact figure moved over the last five evaluations."""
+        exact = [r for r in self.history[-12:] if r.exact]
+        if len(exact) < 6:
+            return False
+        old, new = exact[-6], exact[-1]
+        scale = 1e-14 * max(abs(new.primal), 1e-300)
+        return abs(old.dual - new.dual) <= scale and abs(old.primal - new.primal) <= scale
+
+    def _seconds(self) -> float:
+        return time.perf_counter() - self.began

@@ -1,0 +1,413 @@
+"""The oracle: one face of a structure for all solvers, whether its functions are compiled or plain Python.
+
+Solvers ask it for most violated planes under fixed weights (:meth:`Oracle.evaluate`), for sequential passes
+(:meth:`Oracle.frank_wolfe`, :meth:`Oracle.perceptron`), and for sums of cached planes; they never look inside.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import DataError, StructureError
+from ..structures.base import Encoded, Structure
+from ..structures.plain import METHODS, identity_features, identity_potentials_at, plain_pack, sparse_vector
+from . import batch, passes
+from .planes import Planes, grown, new_planes
+
+__all__ = ["CompiledOracle", "Evaluation", "Oracle", "PlainOracle", "Work", "make_oracle"]
+
+Ints = NDArray[np.int64]
+Reals = NDArray[np.float64]
+_NONE: Reals = np.empty(0)
+_FIRST_CHUNK = 64
+_CHUNK_SECONDS = 0.3
+
+
+@dataclass
+class Evaluation:
+    """What the loss-augmented decoder says about examples under fixed weights.
+
+    Attributes
+    ----------
+    slack, risk : float64 arrays
+        ``max_y Delta + <w, psi>`` (at least 0), and the loss of the prediction.
+    planes : int64 array
+        The most violated plane of each example, when a working set was given.
+    """
+
+    slack: Reals
+    risk: Reals
+    planes: Ints
+
+
+@dataclass
+class Work:
+    """Everything that a sequential solver moves: weights, working set, figures."""
+
+    w: Reals
+    c: Reals
+    planes: Planes
+    rule: int
+    average: Reals
+    state: Reals
+    gaps: Reals
+    stamp: int = 0
+
+    @classmethod
+    def start(cls, n_weights: int, c: Reals, *, rule: int = 1, averaged: bool = False) -> Work:
+        """All dual weight on the truths, ``w = 0``."""
+        return cls(
+            w=np.zeros(n_weights),
+            c=c,
+            planes=new_planes(len(c)),
+            rule=rule,
+            average=np.zeros(n_weights) if averaged else _NONE,
+            state=np.zeros(passes.STATE_SIZE),
+            gaps=np.zeros(len(c)),
+        )
+
+    def make_room(self, keep_passes: int = 10) -> None:
+        """Drop planes without weight that were not used for ``keep_passes`` passes; at least double the free room."""
+        n_planes, n_entries = int(self.planes.counts[0]), int(self.planes.counts[1])
+        self.planes = grown(self.planes, n_planes + 1024, n_entries + 65536, self.stamp - keep_passes)
+
+
+def chunks(order: Ints) -> Iterator[Ints]:
+    """Runs of ``order`` that each take about a third of a second, so that Ctrl-C and progress are served."""
+    at, size = 0, _FIRST_CHUNK
+    while at < len(order):
+        begin = time.perf_counter()
+        yield order[at : at + size]
+        at += size
+        seconds = max(time.perf_counter() - begin, 1e-6)
+        size = int(min(max(size * min(_CHUNK_SECONDS / seconds, 8.0), 1), 1_000_000))
+
+
+class Oracle(ABC):
+    """A structure with its encoded examples, as the solvers see it."""
+
+    n_examples: int
+    n_weights: int
+    exact: bool
+    name: str
+    pack: Any
+    sizes: Ints
+    features: Any
+    potentials_at: Any
+
+    @abstractmethod
+    def evaluate(
+        self, w: Reals, examples: Ints, *, work: Work | None = None, risk: bool = False, n_jobs: int = 1
+    ) -> Evaluation:
+        """Most violated outputs under ``w``; their planes are added to the working set of ``work`` if given."""
+
+    @abstractmethod
+    def frank_wolfe(self, work: Work, order: Ints) -> None:
+        """One sequential pass over ``order`` with a step at each example."""
+
+    @abstractmethod
+    def perceptron(self, w: Reals, average: Reals, order: Ints, s: Reals, state: Reals) -> int:
+        """One perceptron pass; returns the number of mistakes."""
+
+    def sweep(self, work: Work, order: Ints) -> None:
+        """One pass of steps over ``order`` on cached planes alone."""
+        keys, values = self._buffers()
+        for run in chunks(order):
+            passes.sweep(
+                self.potentials_at, self.features, self.pack, work.w, work.average, work.planes, run, work.c, work.rule,
+                work.stamp, self.sizes, work.state, work.gaps, keys, values,
+            )  # fmt: skip
+
+    def add_planes(self, planes: Planes, examples: Ints, ids: Ints, scale: Reals, out: Reals) -> None:
+        """``out += sum_k scale[k] psi(ids[k])``."""
+        for run in chunks(np.arange(len(examples))):
+            part = slice(run[0], run[-1] + 1)
+            batch.accumulate(self.features, self.pack, planes, examples[part], ids[part], scale[part], out)
+
+    def best_cached(self, w: Reals, planes: Planes, examples: Ints) -> tuple[Ints, Reals]:
+        """Best cached plane of each example under ``w``, and its score."""
+        ids, scores = np.empty(len(examples), np.int64), np.empty(len(examples))
+        for run in chunks(np.arange(len(examples))):
+            part = slice(run[0], run[-1] + 1)
+            batch.best_cached(
+                self.potentials_at, self.pack, w, planes, self.sizes, examples[part], ids[part], scores[part]
+            )
+        return ids, scores
+
+    def _buffers(self) -> tuple[Ints, Reals]:
+        n = int(min(max(1024, 64 * self.sizes[2]), 1 << 20))
+        return np.empty(n, np.int64), np.empty(n)
+
+    def _check_violations(self, work: Work) -> None:
+        if work.state[passes.VIOLATIONS] and self.exact:
+            i, said, better = (work.state[k] for k in (passes.EXAMPLE, passes.ORACLE_SCORE, passes.CACHED_SCORE))
+            raise StructureError(
+                f"{self.name}: the loss-augmented argmax of example {int(i)} is not the maximum: its output has loss + "
+                f"score {said:.10g}, an output seen before has {better:.10g}; run check_structure to find out why"
+            )
+
+
+class CompiledOracle(Oracle):
+    """Oracle of a :class:`~maxmargin.structures.base.Structure`."""
+
+    def __init__(self, structure: Structure, encoded: Encoded) -> None:
+        missing = structure.missing()
+        if missing:
+            raise StructureError(f"{type(structure).__name__} lacks the compiled function {missing[0]!r}")
+        self.name = type(structure).__name__
+        self.exact = bool(structure.exact)
+        self.n_examples, self.n_weights = encoded.n_examples, encoded.n_weights
+        self.pack = encoded.pack
+        self.sizes = np.array([encoded.n_potentials, encoded.n_output, encoded.n_parts], np.int64)
+        s = structure
+        self.potentials, self.potentials_at, self.features = s.potentials, s.potentials_at, s.features
+        self.augment, self.decode, self.parts, self.loss = s.augment, s.decode, s.parts, s.loss
+
+    def evaluate(
+        self, w: Reals, examples: Ints, *, work: Work | None = None, risk: bool = False, n_jobs: int = 1
+    ) -> Evaluation:
+        slack, risks = np.zeros(len(examples)), np.zeros(len(examples))
+        ids = np.full(len(examples), -1, np.int64)
+
+        def run_one(lo: int, hi: int) -> tuple[int, Ints, Any, Reals, Reals]:
+            n = hi - lo
+            room = 2 * int(self.sizes[2]) * n if work is not None else 0
+            start, plane_loss = np.zeros(n + 1, np.int64), np.empty(n)
+            part, coef = np.empty(room, np.int32), np.empty(room)
+            batch.evaluate_batch(
+                self.potentials, self.augment, self.decode, self.parts, self.loss, self.pack, w, examples[lo:hi], risk,
+                work is not None, self.sizes, slack[lo:hi], risks[lo:hi], plane_loss, start, part, coef,
+            )  # fmt: skip
+            return lo, start, part, coef, plane_loss
+
+        # planes of a chunk are held back until it is inserted: bound their memory
+        most = max(1, 4_000_000 // max(1, 2 * int(self.sizes[2]))) if work is not None else len(examples)
+        for lo, start, part, coef, plane_loss in _in_threads(run_one, len(examples), n_jobs, most):
+            if work is not None:
+                self._insert(work, examples, ids, lo, start, part, coef, plane_loss)
+        return Evaluation(_checked_slack(self, examples, slack), risks, ids)
+
+    def _insert(
+        self, work: Work, examples: Ints, ids: Ints, lo: int, start: Ints, part: Any, coef: Reals, loss: Reals
+    ) -> None:
+        n, done = len(start) - 1, 0
+        while done < n:
+            hi = lo + n
+            done += batch.insert_batch(
+                work.planes, examples[lo + done : hi], start[done:], part, coef, loss[done:], work.stamp,
+                ids[lo + done : hi],
+            )  # fmt: skip
+            if done < n:
+                work.planes = grown(
+                    work.planes, int(work.planes.counts[0]) + n, int(work.planes.counts[1]) + len(part), -1
+                )
+
+    def frank_wolfe(self, work: Work, order: Ints) -> None:
+        keys, values = self._buffers()
+        for run in chunks(order):
+            done = 0
+            while done < len(run):
+                done += passes.frank_wolfe_pass(
+                    self.potentials, self.augment, self.decode, self.parts, self.loss, self.features, self.pack, work.w,
+                    work.average, work.planes, run[done:], work.c, work.rule, work.stamp, self.sizes, work.state,
+                    work.gaps, keys, values,
+                )  # fmt: skip
+                if done < len(run):
+                    work.make_room()
+                    if len(work.planes.part) < work.planes.counts[1] + 2 * self.sizes[2]:
+                        work.planes = grown(work.planes, 1024, 4 * int(self.sizes[2]) + 65536, -1)
+        self._check_violations(work)
+
+    def perceptron(self, w: Reals, average: Reals, order: Ints, s: Reals, state: Reals) -> int:
+        return sum(
+            passes.perceptron_pass(
+                self.potentials, self.decode, self.parts, self.features, self.pack, w, average, run, s, self.sizes,
+                state,
+            )  # fmt: skip
+            for run in chunks(order)
+        )
+
+
+class PlainOracle(Oracle):
+    """Oracle of a structure in plain Python (see :mod:`maxmargin.structures.plain`)."""
+
+    features = staticmethod(identity_features)
+    potentials_at = staticmethod(identity_potentials_at)
+
+    def __init__(self, structure: Any, X: Sequence[Any], Y: Sequence[Any]) -> None:
+        self.structure, self.X, self.Y = structure, X, Y
+        self.name = type(structure).__name__
+        self.exact = bool(getattr(structure, "exact", True))
+        self.n_examples = len(X)
+        self.pack = plain_pack()
+        self.n_weights = -1
+        self._truth = [self._vector(i, Y[i]) for i in range(len(X))]
+        self.sizes = np.array([self.n_weights, 1, 1], np.int64)
+        self._dense = np.zeros(self.n_weights)
+        self._theta, self._scratch = np.empty(self.n_weights), np.zeros(self.n_weights)
+        self._keys, self._values = np.empty(self.n_weights, np.int64), np.empty(self.n_weights)
+
+    def _vector(self, i: int, y: Any) -> tuple[NDArray[np.int32], Reals]:
+        index, value, length = sparse_vector(
+            self.structure.joint_features(self.X[i], y), getattr(self.structure, "n_features", None), f"example {i}"
+        )
+        if self.n_weights < 0:
+            self.n_weights = length
+        elif length != self.n_weights:
+            raise StructureError(
+                f"{self.name}: joint_features has length {length} on example {i} but {self.n_weights} on example 0"
+            )
+        return index, value
+
+    def _plane(self, i: int, y: Any) -> tuple[NDArray[np.int32], Reals]:
+        """Sparse ``joint_features(x_i, y) - joint_features(x_i, y_i)``."""
+        index, value = self._vector(i, y)
+        true_index, true_value = self._truth[i]
+        dense = self._dense
+        dense[index] = value
+        dense[true_index] -= true_value
+        both = np.concatenate([index, true_index])
+        kept = both[dense[both] != 0.0]
+        if len(kept) != len(index) + len(true_index):
+            kept = np.unique(kept)  # entries in both vectors are listed twice
+        coef = dense[kept]
+        dense[both] = 0.0
+        return kept, coef
+
+    def _most_violated(self, i: int, w: Reals) -> tuple[NDArray[np.int32], Reals, float]:
+        y = self.structure.argmax(self.X[i], w, self.Y[i])
+        part, coef = self._plane(i, y)
+        return part, coef, self._loss(i, y)
+
+    def _loss(self, i: int, y: Any) -> float:
+        value = float(self.structure.loss(self.Y[i], y))
+        if not value >= 0.0 or value == np.inf:
+            raise StructureError(f"{self.name}: loss of example {i} is {value!r}; it must be finite and at least 0")
+        return value
+
+    def _room(self, work: Work, n: int) -> None:
+        planes = work.planes
+        if planes.counts[0] >= len(planes.next) or planes.counts[1] + n > len(planes.part):
+            work.make_room()
+            if work.planes.counts[1] + n > len(work.planes.part):
+                work.planes = grown(work.planes, 1024, 4 * n, -1)
+
+    def evaluate(
+        self, w: Reals, examples: Ints, *, work: Work | None = None, risk: bool = False, n_jobs: int = 1
+    ) -> Evaluation:
+        slack, risks = np.zeros(len(examples)), np.zeros(len(examples))
+        ids = np.full(len(examples), -1, np.int64)
+        frozen = _read_only(w)
+        for k, i in enumerate(examples.tolist()):
+            if risk:
+                risks[k] = self._loss(i, self.structure.argmax(self.X[i], frozen, None))
+            part, coef, loss = self._most_violated(i, frozen)
+            slack[k] = loss + float(w[part] @ coef)
+            if work is not None:
+                self._insert_one(work, k, i, part, coef, loss, ids)
+        return Evaluation(_checked_slack(self, examples, slack), risks, ids)
+
+    def _insert_one(
+        self, work: Work, k: int, i: int, part: NDArray[np.int32], coef: Reals, loss: float, ids: Ints
+    ) -> None:
+        n, planes = len(part), work.planes
+        if planes.counts[0] >= len(planes.next) or planes.counts[1] + n > len(planes.part):
+            work.planes = grown(planes, int(planes.counts[0]) + 1024, int(planes.counts[1]) + 4 * n + 65536, -1)
+        start, one = np.array([0, n], np.int64), np.array([i], np.int64)
+        batch.insert_batch(work.planes, one, start, part, coef, np.array([loss]), work.stamp, ids[k : k + 1])
+
+    def frank_wolfe(self, work: Work, order: Ints) -> None:
+        frozen = _read_only(work.w)
+        for i in order.tolist():
+            part, coef, loss = self._most_violated(i, frozen)
+            self._room(work, len(part))
+            passes.plain_visit(
+                self.pack, work.w, work.average, work.planes, i, part, coef, loss, work.c[i], work.rule, work.stamp,
+                work.state, work.gaps, self._theta, self._scratch, self._keys, self._values,
+            )  # fmt: skip
+        self._check_violations(work)
+
+    def perceptron(self, w: Reals, average: Reals, order: Ints, s: Reals, state: Reals) -> int:
+        mistakes = 0
+        frozen = _read_only(w)
+        for i in order.tolist():
+            part, coef = self._plane(i, self.structure.argmax(self.X[i], frozen, None))
+            if len(part):
+                mistakes += 1
+                w[part] -= s[i] * coef
+                if len(average):
+                    average[part] -= state[passes.STEPS] * s[i] * coef
+            state[passes.STEPS] += 1
+        return mistakes
+
+
+def make_oracle(structure: Any, X: Sequence[Any], Y: Sequence[Any]) -> tuple[Oracle, Encoded | None]:
+    """The oracle of a structure of either kind, with the encoded examples of a compiled one.
+
+    Raises
+    ------
+    StructureError
+        When the object is no structure: names the class and what it lacks.
+    """
+    if isinstance(structure, Structure):
+        encoded = structure.encode(X, Y)
+        return CompiledOracle(structure, encoded), encoded
+    missing = [name for name in METHODS if not callable(getattr(structure, name, None))]
+    if missing:
+        raise StructureError(
+            f"{type(structure).__name__} is no structure: it lacks {', '.join(missing)} (a plain structure defines "
+            f"{', '.join(METHODS)}; a compiled one derives from maxmargin.structures.Structure)"
+        )
+    return PlainOracle(structure, X, Y), None
+
+
+def _read_only(w: Reals) -> Reals:
+    """A view that the user's code cannot write to; it follows the changes of ``w``."""
+    view = w.view()
+    view.flags.writeable = False
+    return view
+
+
+def _checked_slack(oracle: Oracle, examples: Ints, slack: Reals) -> Reals:
+    """Slacks are at least 0 because the truth is an output; a clearly negative one is a fault of the decoder."""
+    if not np.isfinite(slack).all():
+        i = int(examples[int(np.flatnonzero(~np.isfinite(slack))[0])])
+        raise DataError(
+            f"{oracle.name}: the score of example {i} overflowed; scale the features down (values of about 1 are best)"
+        )
+    if oracle.exact and len(slack) and slack.min() < -1e-6 * (1.0 + np.abs(slack).max()):
+        k = int(slack.argmin())
+        raise StructureError(
+            f"{oracle.name}: the loss-augmented argmax of example {int(examples[k])} is not the maximum: its output has "
+            f"loss + score {slack[k]:.10g} above the truth's, the truth itself has 0"
+        )
+    return np.maximum(slack, 0.0)
+
+
+def _in_threads(run: Any, n: int, n_jobs: int, most: int) -> Iterator[Any]:
+    """``run(lo, hi)`` over consecutive chunks in ``n_jobs`` threads; results in order, whatever the number of threads."""
+    size, at = min(_FIRST_CHUNK, most), 0
+    if n_jobs == 1:
+        while at < n:
+            begin = time.perf_counter()
+            yield run(at, min(at + size, n))
+            at += size
+            size = int(min(max(size * min(_CHUNK_SECONDS / max(time.perf_counter() - begin, 1e-6), 8.0), 1), most))
+        return
+    size = min(max(1, -(-n // (8 * n_jobs))), most)
+    with ThreadPoolExecutor(n_jobs) as pool:
+        pending = [pool.submit(run, lo, min(lo + size, n)) for lo in range(0, n, size)]
+        try:
+            for job in pending:
+                yield job.result()
+        finally:
+            for job in pending:
+                job.cancel()

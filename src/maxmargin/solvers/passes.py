@@ -1,0 +1,258 @@
+"""Sequential passes over the examples: kernels that move the weights example by example.
+
+Every kernel takes a run of examples (``order``), so that Python regains control about once a second, and returns how
+many it has done; it stops early when the working set is full. ``state`` collects running figures, see the constants.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import types
+
+from .._compiled import array, compiled, kernel
+from ..structures.base import signatures
+from ..structures.plain import identity_features, identity_potentials_at
+from .block import block_step
+from .planes import PLANES, insert, score_of, write_difference
+
+__all__ = [
+    "DUAL",
+    "GAP",
+    "MISTAKES",
+    "STATE_SIZE",
+    "STEPS",
+    "VIOLATIONS",
+    "WEIGHT",
+    "frank_wolfe_pass",
+    "perceptron_pass",
+    "plain_visit",
+    "sweep",
+]
+
+# entries of ``state``
+DUAL = 0  # growth of the dual objective
+GAP = 1  # sum of the gaps of the examples at their visits
+STEPS = 2  # visits so far, for the weights of the averaged iterate
+WEIGHT = 3  # sum of those weights
+VIOLATIONS = 4  # visits at which a cached plane beat the decoder
+EXAMPLE = 5  # the first such example, with the decoder's score and the better one
+ORACLE_SCORE = 6
+CACHED_SCORE = 7
+MISTAKES = 8  # visits at which the perceptron moved
+STATE_SIZE = 9
+
+
+@compiled
+def _finish(features, pack, w, average, planes, i, c, scores, oracle, rule, stamp, state, gaps, scratch, work):
+    """Choose the direction from the scores of all planes of ``i``, step, and book the figures."""
+    best = worst = np.int64(0)
+    mean = 0.0
+    oracle_score = np.inf
+    first = True
+    p = planes.head[i]
+    for k in range(len(scores)):
+        a = planes.alpha[p]
+        if scores[k] > scores[best]:
+            best = k
+        if a > 0.0:
+            mean += a * scores[k]
+            planes.used[p] = stamp
+            if first or scores[k] < scores[worst]:
+                worst = k
+                first = False
+        if p == oracle:
+            oracle_score = scores[k]
+        p = planes.next[p]
+    if scores[best] > oracle_score + 1e-6 * (1.0 + abs(scores[best])):
+        if state[VIOLATIONS] == 0.0:
+            state[EXAMPLE], state[ORACLE_SCORE], state[CACHED_SCORE] = i, oracle_score, scores[best]
+        state[VIOLATIONS] += 1.0
+    gap = c * max(scores[best] - mean, 0.0)
+    gaps[i] = gap
+    state[GAP] += gap
+    state[STEPS] += 1.0
+    state[DUAL] += block_step(
+        features, pack, w, average, state[WEIGHT], planes, i, c, scores, best, worst, mean, rule, scratch, work
+    )
+    state[WEIGHT] += state[STEPS]
+
+
+@compiled
+def _revisit(
+    potentials_at, features, pack, w, average, planes, i, c, oracle, rule, stamp, state, gaps, theta, scratch, work
+):
+    """A step of example ``i`` from its cached planes alone: only the potentials they touch are gathered."""
+    n_planes = n_entries = np.int64(0)
+    p = planes.head[i]
+    while p >= 0:
+        n_planes += 1
+        n_entries += planes.length[p]
+        p = planes.next[p]
+    if n_planes < 2:
+        gaps[i] = 0.0
+        return
+    need = np.empty(n_entries, np.int32)
+    m = np.int64(0)
+    p = planes.head[i]
+    while p >= 0:
+        at = planes.start[p]
+        for q in range(at, at + planes.length[p]):
+            part = planes.part[q]
+            if scratch[part] == 0.0:
+                scratch[part] = 1.0
+                need[m] = part
+                m += 1
+        p = planes.next[p]
+    for q in range(m):
+        scratch[need[q]] = 0.0
+    potentials_at(pack, w, i, need, m, theta)
+    scores = np.empty(n_planes)
+    p = planes.head[i]
+    for k in range(n_planes):
+        scores[k] = score_of(planes, p, theta)
+        p = planes.next[p]
+    _finish(features, pack, w, average, planes, i, c, scores, oracle, rule, stamp, state, gaps, scratch, work)
+
+
+@kernel(
+    lambda: types.int64(
+        signatures().potentials, signatures().augment, signatures().decode, signatures().parts, signatures().loss,
+        signatures().features, signatures().pack, array(types.float64), array(types.float64), PLANES,
+        array(types.int64), array(types.float64), types.int64, types.int64, array(types.int64), array(types.float64),
+        array(types.float64), array(types.int64), array(types.float64),
+    )
+)  # fmt: skip
+def frank_wolfe_pass(
+    potentials, augment, decode, parts, loss, features, pack, w, average, planes, order, c, rule, stamp, sizes, state,
+    gaps, keys, values,
+):  # fmt: skip
+    """Visit ``order``: call the loss-augmented decoder, add its plane, take one exact step."""
+    theta = np.empty(sizes[0])
+    scratch = np.zeros(sizes[0])
+    out = np.empty(sizes[1], np.int32)
+    out_parts = np.empty(sizes[2], np.int32)
+    true_parts = np.empty(sizes[2], np.int32)
+    part = np.empty(2 * sizes[2], np.int32)
+    coef = np.empty(2 * sizes[2])
+    scores = np.empty(16)
+    for k in range(len(order)):
+        if planes.counts[0] >= len(planes.next) or planes.counts[1] + len(part) > len(planes.part):
+            return k
+        i = order[k]
+        potentials(pack, w, i, theta)
+        n = np.int64(0)
+        p = planes.head[i]
+        while p >= 0:
+            if n + 1 >= len(scores):
+                longer = np.empty(2 * len(scores))
+                longer[:n] = scores[:n]
+                scores = longer
+            scores[n] = score_of(planes, p, theta)
+            n += 1
+            p = planes.next[p]
+        size = pack.target_start[i + 1] - pack.target_start[i]
+        for q in range(size):
+            out[q] = pack.target[pack.target_start[i] + q]
+        n_true = parts(pack, i, out, true_parts)
+        score = 0.0
+        for q in range(n_true):
+            score -= theta[true_parts[q]]
+        score += augment(pack, i, theta)
+        decode(pack, i, theta, out)
+        n_out = parts(pack, i, out, out_parts)
+        for q in range(n_out):
+            score += theta[out_parts[q]]
+        m = write_difference(out_parts, n_out, true_parts, n_true, scratch, part, coef)
+        known = planes.counts[0]
+        oracle = insert(planes, i, part, coef, m, loss(pack, i, out), stamp)
+        if planes.counts[0] > known:
+            scores[n] = score
+            n += 1
+        _finish(
+            features, pack, w, average, planes, i, c[i], scores[:n], oracle, rule, stamp, state, gaps, scratch,
+            (keys, values),
+        )  # fmt: skip
+    return len(order)
+
+
+@kernel(
+    lambda: types.void(
+        signatures().potentials_at, signatures().features, signatures().pack, array(types.float64),
+        array(types.float64), PLANES, array(types.int64), array(types.float64), types.int64, types.int64,
+        array(types.int64), array(types.float64), array(types.float64), array(types.int64), array(types.float64),
+    )
+)  # fmt: skip
+def sweep(
+    potentials_at, features, pack, w, average, planes, order, c, rule, stamp, sizes, state, gaps, keys, values
+):  # fmt: skip
+    """Visit ``order`` with the cached planes alone: no call of the decoder."""
+    theta = np.empty(sizes[0])
+    scratch = np.zeros(sizes[0])
+    for k in range(len(order)):
+        i = order[k]
+        _revisit(
+            potentials_at, features, pack, w, average, planes, i, c[i], np.int64(-1), rule, stamp, state, gaps, theta,
+            scratch, (keys, values),
+        )  # fmt: skip
+
+
+@kernel(
+    lambda: types.void(
+        signatures().pack, array(types.float64), array(types.float64), PLANES, types.int64, array(types.int32),
+        array(types.float64), types.float64, types.float64, types.int64, types.int64, array(types.float64),
+        array(types.float64), array(types.float64), array(types.float64), array(types.int64), array(types.float64),
+    )
+)  # fmt: skip
+def plain_visit(
+    pack, w, average, planes, i, part, coef, loss, c, rule, stamp, state, gaps, theta, scratch, keys, values
+):  # fmt: skip
+    """One visit for a structure in plain Python, whose planes are feature vectors (parts are weights)."""
+    oracle = insert(planes, i, part, coef, len(part), loss, stamp)
+    _revisit(
+        identity_potentials_at, identity_features, pack, w, average, planes, i, c, oracle, rule, stamp, state, gaps,
+        theta, scratch, (keys, values),
+    )  # fmt: skip
+
+
+@kernel(
+    lambda: types.int64(
+        signatures().potentials, signatures().decode, signatures().parts, signatures().features, signatures().pack,
+        array(types.float64), array(types.float64), array(types.int64), array(types.float64), array(types.int64),
+        array(types.float64),
+    )
+)  # fmt: skip
+def perceptron_pass(potentials, decode, parts, features, pack, w, average, order, s, sizes, state):
+    """Visit ``order``: ``w += s_i (phi(x_i, y_i) - phi(x_i, yhat))`` at every mistake; returns the mistakes made."""
+    theta = np.empty(sizes[0])
+    scratch = np.zeros(sizes[0])
+    out = np.empty(sizes[1], np.int32)
+    out_parts = np.empty(sizes[2], np.int32)
+    true_parts = np.empty(sizes[2], np.int32)
+    part = np.empty(2 * sizes[2], np.int32)
+    coef = np.empty(2 * sizes[2])
+    keys = np.empty(1024, np.int64)
+    values = np.empty(1024)
+    mistakes = np.int64(0)
+    for k in range(len(order)):
+        i = order[k]
+        potentials(pack, w, i, theta)
+        decode(pack, i, theta, out)
+        n_out = parts(pack, i, out, out_parts)
+        size = pack.target_start[i + 1] - pack.target_start[i]
+        for q in range(size):
+            out[q] = pack.target[pack.target_start[i] + q]
+        n_true = parts(pack, i, out, true_parts)
+        m = write_difference(out_parts, n_out, true_parts, n_true, scratch, part, coef)
+        if m > 0:
+            mistakes += 1
+            n = features(pack, i, part, coef, m, keys, values)
+            if n < 0:
+                keys = np.empty(-n, np.int64)
+                values = np.empty(-n)
+                n = features(pack, i, part, coef, m, keys, values)
+            for q in range(n):
+                w[keys[q]] -= s[i] * values[q]
+                if len(average) > 0:
+                    average[keys[q]] -= state[STEPS] * s[i] * values[q]
+        state[STEPS] += 1.0
+    return mistakes

@@ -1,0 +1,31 @@
+"""How a fit ended. Every member carries one sentence of advice."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+__all__ = ["Status"]
+
+
+class Status(Enum):
+    """Outcome of a fit; ``status.advice`` says what a user can do about it."""
+
+    CONVERGED = ("converged", "The relative duality gap is at most tol: nothing to do.")
+    SEPARATED = ("separated", "A whole pass made no mistake: the training data are separated by these weights.")
+    PASS_LIMIT = ("pass limit", "Raise max_passes, raise tol, or lower C; the certificate says how far the optimum can be.")
+    TIME_LIMIT = ("time limit", "Raise max_time, raise tol, or lower C; the certificate says how far the optimum can be.")
+    INTERRUPTED = ("interrupted", "The best model so far was kept; fit again with warm_start=True to go on.")
+    STOPPED = ("stopped", "A callback asked to stop; the best model so far was kept.")
+    STALLED = ("stalled", "Rounding errors prevent further progress; rescale the features or raise tol.")
+
+    def __init__(self, label: str, advice: str) -> None:
+        self.label = label
+        self.advice = advice
+
+    @property
+    def ok(self) -> bool:
+        """True when the fit reached what it was asked for."""
+        return self in (Status.CONVERGED, Status.SEPARATED)
+
+    def __str__(self) -> str:
+        return self.label
