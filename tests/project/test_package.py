@@ -149,7 +149,7 @@ def project_files() -> Iterator[Path]:
 
 EVERYWHERE = {
     r"allow_pickle\s*=\s*True": "arrays are read without pickle",
-    r"np\.random\.(seed|RandomState)\b|random\.seed\(": "randomness comes from a generator that is passed on",
+    r"\b(np|numpy)\.random\.(seed|RandomState)\b|random\.seed\(": "randomness comes from a generator that is passed on",
     r"(?<![\w.~*-])/(work|farm|opt|root|home/\w+|tmp/\w+)/": "no path of one machine",
     r"pypi\.org|pythonhosted\.org|anaconda\.(org|com)": "no host of a registry",
 }
@@ -159,7 +159,7 @@ IN_THE_PACKAGE = {
     r"fastmath\s*=\s*True": "full fastmath breaks checks for NaN",
     r"set_num_threads|threading_layer\(|THREADING_LAYER": "threads of other libraries are the user's",
     r"(simplefilter|filterwarnings|resetwarnings)\(": "filters of warnings are the user's",
-    r"np\.(seterr|set_printoptions)|os\.putenv|os\.environ\[[^\]]*\]\s*=(?!=)|os\.environ\.(update|setdefault)":
+    r"\b(np|numpy)\.(seterr|set_printoptions)|os\.putenv|os\.environ\[[^\]]*\]\s*=(?!=)|os\.environ\.(update|setdefault)":
         "settings of the process are the user's",
 }  # fmt: skip
 

@@ -12,21 +12,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import DTypeLike, NDArray
 
-from ..errors import DataError, FileFormatError
-from .text import Source, Target, format_number, parse_number, read_blocks, source_name, writing
+from ..errors import FileFormatError
+from .text import Source, format_number, parse_number, read_blocks, source_name
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-__all__ = ["SvmLightData", "read_svmlight", "write_svmlight"]
+__all__ = ["FEATURE", "SvmLightData", "read_svmlight"]
 
 _BLOCK_BYTES = 1 << 22  # parsed in about 0.05 s, so that an interrupt is soon heard
-_BLOCK_VALUES = 1 << 18
 _INT32_MAX = np.iinfo(np.int32).max
-_FEATURE = re.compile(r"\d+:.*", re.ASCII | re.DOTALL)
-_WRITABLE = re.compile(r"[^\x00-\x20\x7f#\ufeff][^\x00-\x20\x7f]*")
+
+FEATURE = re.compile(r"\d+:.*", re.ASCII | re.DOTALL)
+"""What no text label looks like."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,17 +130,15 @@ def _parse(
     """The rows in whole lines of text, the first of which has number ``line``, and the number of the next line."""
     from . import _svmlight_kernel as parser
 
-    n_lines, n_colons = text.count(b"\n") + 1, text.count(b":")
+    n_lines, n_entries = text.count(b"\n") + 1, len(text) // 4 + 1  # an entry and its space take four bytes
     y, qid, cost = np.empty(n_lines), np.zeros(n_lines, np.int64), np.empty(n_lines)
     label_at, marks = np.empty((n_lines, 2), np.int64), np.empty(n_lines, np.uint8)
     lines, indptr = np.empty(n_lines, np.int64), np.zeros(n_lines + 1, np.int64)
-    indices, values = np.empty(n_colons, np.int64), np.empty(n_colons)
-    slow = np.empty((2 * n_lines + n_colons, 3), np.int64)
-    powers = parser.POWERS.view()
-    powers.flags.writeable = False
+    indices, values = np.empty(n_entries, np.int64), np.empty(n_entries)
+    slow = np.empty((2 * n_lines + n_entries, 3), np.int64)
     status, at, n_rows, n_entries, n_slow, next_line = parser.parse_block(
         *(np.frombuffer(text, np.uint8), line, text_labels, y, label_at, qid, cost, marks, lines),
-        *(indptr, indices, values, slow, powers),
+        *(indptr, indices, values, slow, *parser.power_tables()),
     )
     if status != parser.OK:
         raise _malformed(text, at, status, path, next_line, text_labels)
@@ -222,7 +220,7 @@ def _decode(text: bytes, places: NDArray[np.int64], lines: NDArray[np.int64], pa
             except UnicodeDecodeError:
                 problem, token = "the label is not UTF-8 text", raw.decode("utf-8", "replace")
                 raise FileFormatError(problem, path=path, line=int(lines[row]), token=token) from None
-            if _FEATURE.fullmatch(label):
+            if FEATURE.fullmatch(label):
                 problem = "the row begins with a feature, its label is missing"
                 raise FileFormatError(problem, path=path, line=int(lines[row]), token=label)
             known[raw] = label
@@ -232,10 +230,10 @@ def _decode(text: bytes, places: NDArray[np.int64], lines: NDArray[np.int64], pa
 
 def _join(blocks: list[dict[str, NDArray[Any]]], name: str) -> NDArray[Any]:
     """One column of all blocks, which give theirs up one by one: the two copies never exist at once."""
-    parts = [block.pop(name) for block in reversed(blocks)]
+    parts: list[NDArray[Any]] = [block.pop(name) for block in reversed(blocks)]
     if len(parts) == 1:
         return parts[0]
-    joined = np.empty(sum(map(len, parts)), np.result_type(*{part.dtype for part in parts}))
+    joined: NDArray[Any] = np.empty(sum(map(len, parts)), np.result_type(*{part.dtype for part in parts}))
     start = 0
     while parts:
         part = parts.pop()
@@ -287,114 +285,3 @@ def _matrix(
             raise error("an index occurs twice in one row", twice, base)
     X.has_sorted_indices = X.has_canonical_format = True
     return X
-
-
-def write_svmlight(
-    target: Target,
-    X: Any,
-    y: ArrayLike,
-    *,
-    qid: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-    zero_based: bool = False,
-) -> None:
-    """Write a file in svmlight's format; reading it gives the same numbers to the last bit.
-
-    Columns of zeros at the right are not in the file: read it with ``n_features=X.shape[1]``.
-
-    Parameters
-    ----------
-    target : path, "-" or open file
-        A path is replaced in one step; ``.gz`` compresses.
-    X : array-like or sparse matrix of shape (n_rows, n_features)
-        Finite numbers. Zeros that a sparse matrix stores are written, repeated entries added up; X is not changed.
-    y : array-like of shape (n_rows,)
-        Numbers, or text without white space.
-    qid : integers of shape (n_rows,), optional
-    sample_weight : array-like of shape (n_rows,), optional
-        Written as ``cost``.
-    zero_based : bool
-        Count indices from zero.
-
-    Raises
-    ------
-    DataError
-        If lengths differ, a number is not finite or a label cannot be told from the rest of its line.
-    """
-    from scipy.sparse import csr_array, issparse
-
-    if issparse(X):
-        X = csr_array(X)
-        X = csr_array((X.data, X.indices, X.indptr), shape=X.shape)  # without flags that may be out of date
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
-    else:
-        X = np.asarray(X)
-    if X.ndim != 2 or X.dtype.kind not in "biuf":
-        raise DataError(f"X must be a table of real numbers, got {X.ndim} dimensions of type {X.dtype}")
-    n_rows = X.shape[0]
-    heads = _labels(y, n_rows)
-    if qid is not None:
-        numbers = _column("qid", qid, n_rows)
-        if numbers.dtype.kind not in "iu" or (len(numbers) and int(numbers.max()) >= 1 << 63):
-            raise DataError(f"qid must be integers of 64 bits, got {numbers.dtype}")
-        heads = [f"{head} qid:{number}" for head, number in zip(heads, numbers.tolist())]
-    if sample_weight is not None:
-        costs = _numbers("sample_weight", sample_weight, n_rows)
-        if (costs < 0).any():
-            raise DataError(f"sample_weight of row {np.argmax(costs < 0)} is negative")
-        heads = [f"{head} cost:{format_number(cost)}" for head, cost in zip(heads, costs.tolist())]
-
-    base = 0 if zero_based else 1
-    step = max(1, _BLOCK_VALUES * n_rows // max(1, X.nnz if issparse(X) else X.size))
-    with writing(target) as stream:
-        for start in range(0, n_rows, step):
-            block = csr_array(X[start : start + step])
-            values = block.data.astype(np.float64)
-            if not np.isfinite(values).all():
-                place = int(np.argmax(~np.isfinite(values)))
-                row = start + int(np.searchsorted(block.indptr, place, side="right")) - 1
-                raise DataError(f"X[{row}, {block.indices[place]}] is {values[place]}; svmlight text is of finite numbers")
-            entries = [
-                f" {index}:{format_number(value)}"
-                for index, value in zip((block.indices.astype(np.int64) + base).tolist(), values.tolist())
-            ]
-            bounds = block.indptr.tolist()
-            stream.writelines(
-                f"{head}{''.join(entries[bounds[row] : bounds[row + 1]])}\n"
-                for row, head in enumerate(heads[start : start + step])
-            )
-
-
-def _column(name: str, column: ArrayLike, n_rows: int) -> NDArray[Any]:
-    array = np.asarray(column)
-    if array.shape != (n_rows,):
-        raise DataError(f"X has {n_rows} rows, {name} has shape {array.shape}")
-    return array
-
-
-def _numbers(name: str, column: ArrayLike, n_rows: int) -> NDArray[np.float64]:
-    """A column as finite float64."""
-    try:
-        numbers = _column(name, column, n_rows).astype(np.float64)
-    except (TypeError, ValueError) as error:
-        if isinstance(error, DataError):
-            raise
-        raise DataError(f"{name} must be numbers, got {np.asarray(column).dtype}") from None
-    if not np.isfinite(numbers).all():
-        raise DataError(f"{name} of row {np.argmax(~np.isfinite(numbers))} is not finite")
-    return numbers
-
-
-def _labels(y: ArrayLike, n_rows: int) -> list[str]:
-    """Labels as they are written."""
-    array = _column("y", y, n_rows)
-    if array.dtype.kind not in "UO" or not all(isinstance(label, str) for label in array.tolist()):
-        return [format_number(number) for number in _numbers("y", array, n_rows).tolist()]
-    labels: list[str] = array.tolist()
-    for row, label in enumerate(labels):
-        if not _WRITABLE.fullmatch(label) or _FEATURE.fullmatch(label):
-            raise DataError(f"the label of row {row} cannot be written: {label!r} is empty, has a space, or looks like "
-                            "a comment or a feature")
-    return labels

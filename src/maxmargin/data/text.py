@@ -1,9 +1,9 @@
 """Text in, text out: how every reader opens its source and every writer its target.
 
-A source is a path, ``"-"`` (standard input) or an open file, binary or text. Gzip data is recognised by its first bytes,
-whatever the name. Text is UTF-8; a byte-order mark and Windows line ends are tolerated.
-A target is a path, ``"-"`` (standard output) or an open file. A path is replaced in one step when everything is written,
-so a failure leaves the old file, or none, and nothing else; a name that ends in ``.gz`` is compressed.
+A source is a path, ``"-"`` (standard input) or an open file, binary or text. Gzip data are recognised by their first
+bytes, whatever the name. Text is UTF-8; a byte-order mark and Windows line ends are tolerated.
+A target is a path, ``"-"`` (standard output) or an open file. A path is replaced in one step when everything is
+written, so a failure leaves the old file, or none, and nothing else; a name that ends in ``.gz`` is compressed.
 
 A file that cannot be opened raises what Python raises (``FileNotFoundError``, ``IsADirectoryError``,
 ``PermissionError``, ...); what is wrong inside a file is a :class:`~maxmargin.errors.FileFormatError`.
@@ -23,11 +23,22 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import IO, TypeAlias
+from typing import IO, TypeAlias, cast
 
 from ..errors import DataError, FileFormatError
 
-__all__ = ["Lines", "Source", "Target", "format_number", "parse_number", "read_blocks", "replacing", "source_name", "writing"]
+__all__ = [
+    "Lines",
+    "Source",
+    "Target",
+    "format_number",
+    "parse_number",
+    "read_blocks",
+    "replacing",
+    "source_name",
+    "writable_line",
+    "writing",
+]
 
 Source: TypeAlias = str | os.PathLike[str] | IO[bytes] | IO[str]
 Target: TypeAlias = str | os.PathLike[str] | IO[bytes] | IO[str]
@@ -116,6 +127,11 @@ def format_number(value: float) -> str:
     return repr(value).removesuffix(".0")
 
 
+def writable_line(line: str, *, first: bool) -> bool:
+    """Whether ``line`` is read back as it is; ``first`` says that it begins its file."""
+    return "\n" not in line and not line.endswith("\r") and not (first and line.startswith("\ufeff"))
+
+
 @contextmanager
 def writing(target: Target) -> Iterator[IO[str]]:
     """A text stream to ``target``; a path comes into being, or is replaced, only if the block ends well.
@@ -143,7 +159,8 @@ def writing(target: Target) -> Iterator[IO[str]]:
                     with _as_text(file) as stream:
                         yield stream
                 else:  # without a time stamp and a name, so that equal data are equal files
-                    with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed, _as_text(packed) as stream:
+                    packed = gzip.GzipFile("", "wb", fileobj=file, mtime=0)
+                    with packed, _as_text(cast(IO[bytes], packed)) as stream:
                         yield stream
     except UnicodeEncodeError as error:
         shown = error.object[max(0, error.start - 10) : error.end + 10]
@@ -229,7 +246,7 @@ def _reading(source: Source) -> Iterator[IO[bytes]]:
         head = raw.read(len(_GZIP))
         plain = _Bytes(raw.read, head)
         if head == _GZIP:
-            yield gzip.GzipFile(fileobj=plain, mode="rb")  # type: ignore[arg-type]
+            yield cast(IO[bytes], gzip.GzipFile(fileobj=plain, mode="rb"))
         elif not head and name.endswith(".gz"):
             raise EOFError
         else:

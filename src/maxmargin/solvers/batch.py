@@ -12,12 +12,13 @@ from .planes import PLANES, insert, score_of, write_difference
 __all__ = ["accumulate", "best_cached", "decode_batch", "evaluate_batch", "insert_batch"]
 
 _F8, _I8, _I4 = array(types.float64), array(types.int64), array(types.int32)
+_W = array(types.float64, readonly=True)
 
 
 @kernel(
     lambda: types.int64(
         signatures().potentials, signatures().augment, signatures().decode, signatures().parts, signatures().loss,
-        signatures().pack, _F8, _I8, types.boolean, types.boolean, _I8, _F8, _F8, _F8, _I8, _I4, _F8,
+        signatures().pack, _W, _I8, types.boolean, types.boolean, _I8, _F8, _F8, _F8, _I8, _I4, _F8,
     )
 )  # fmt: skip
 def evaluate_batch(
@@ -102,7 +103,7 @@ def accumulate(features, pack, planes, examples, ids, scale, out):
             )  # fmt: skip
 
 
-@kernel(lambda: types.void(signatures().potentials_at, signatures().pack, _F8, PLANES, _I8, _I8, _I8, _F8))
+@kernel(lambda: types.void(signatures().potentials_at, signatures().pack, _W, PLANES, _I8, _I8, _I8, _F8))
 def best_cached(potentials_at, pack, w, planes, sizes, examples, ids, scores):
     """The best cached plane of each example under ``w`` and its score."""
     theta = np.empty(sizes[0])
@@ -121,7 +122,7 @@ def best_cached(potentials_at, pack, w, planes, sizes, examples, ids, scores):
             p = planes.next[p]
 
 
-@kernel(lambda: types.void(signatures().potentials, signatures().decode, signatures().pack, _F8, _I8, _I8, _I8, _I4, _F8))
+@kernel(lambda: types.void(signatures().potentials, signatures().decode, signatures().pack, _W, _I8, _I8, _I8, _I4, _F8))
 def decode_batch(potentials, decode, pack, w, examples, sizes, start, outs, scores):
     """Best outputs of the examples into ``outs[start[k]:start[k + 1]]``, and their scores."""
     theta = np.empty(sizes[0])

@@ -145,7 +145,8 @@ def frank_wolfe_pass(
         while p >= 0:
             if n + 1 >= len(scores):
                 longer = np.empty(2 * len(scores))
-                longer[:n] = scores[:n]
+                for q in range(n):  # slice assignment would compile string formatting for its error
+                    longer[q] = scores[q]
                 scores = longer
             scores[n] = score_of(planes, p, theta)
             n += 1

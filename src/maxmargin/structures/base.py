@@ -104,8 +104,8 @@ def signatures() -> Signatures:
     reals, ints, keys = array(f8), array(i4), array(i8)
     return Signatures(
         pack=pack,
-        potentials=function_type(types.void(pack, reals, i8, reals)),
-        potentials_at=function_type(types.void(pack, reals, i8, ints, i8, reals)),
+        potentials=function_type(types.void(pack, ro(f8), i8, reals)),
+        potentials_at=function_type(types.void(pack, ro(f8), i8, ints, i8, reals)),
         features=function_type(i8(pack, i8, ints, reals, i8, keys, reals)),
         decode=function_type(f8(pack, i8, reals, ints)),
         parts=function_type(i8(pack, i8, ints, ints)),

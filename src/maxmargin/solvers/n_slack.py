@@ -1,0 +1,122 @@
+"""n-slack cutting plane: the classical algorithm, one working set and one slack for each example.
+
+Problem: ``1/2 |w|^2 + C sum_i s_i xi_i``, see :mod:`maxmargin.problem`. Source: Tsochantaridis, Joachims, Hofmann, Altun
+(2005), algorithm 1: go through the examples; where the most violated output exceeds the slack of the working set by more
+than ``epsilon``, add its plane and solve the quadratic program again; stop when a whole pass adds nothing.
+The program is solved again after every ``batch`` examples, not after every one, by pairwise steps over the planes of the
+examples (its dual is a product of simplices); ``epsilon`` follows from the tolerance on the relative gap.
+Cost of a pass: one call of the loss-augmented decoder for each example, and the sweeps that the program takes.
+Memory: the weights and the parts of the planes; never a feature vector for a plane.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import passes
+from .base import Run, Step, Task, dual_point
+from .block import PAIRWISE
+from .oracle import Evaluation, Work
+from .planes import Planes
+
+__all__ = ["NSlack"]
+
+Ints = NDArray[np.int64]
+Reals = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class NSlack:
+    """n-slack cutting plane.
+
+    Parameters
+    ----------
+    batch : int
+        Examples between two solutions of the quadratic program.
+    max_sweeps : int
+        Limit of the sweeps of one solution (the next one goes on from there).
+    """
+
+    batch: int = 100
+    max_sweeps: int = 200
+
+    def __post_init__(self) -> None:
+        if self.batch < 1 or self.max_sweeps < 1:
+            raise ValueError("batch and max_sweeps must be at least 1")
+
+    @property
+    def name(self) -> str:
+        """Short name, as accepted by the estimators."""
+        return "n_slack"
+
+    def start(self, task: Task) -> Run:
+        """Begin a run."""
+        return _NSlackRun(self, task)
+
+
+class _NSlackRun(Run):
+    def __init__(self, options: NSlack, task: Task) -> None:
+        self.options, self.task = options, task
+        self.work = Work.start(task.oracle.n_weights, task.c, rule=PAIRWISE)
+        self.added = 0
+        if task.warm is not None:
+            if task.warm.planes is not None:
+                self.work.planes = task.warm.planes
+            else:
+                task.oracle.evaluate(task.warm.w, task.examples, work=self.work, n_jobs=task.n_jobs)
+            self._restore()
+            self._solve(task.examples, 0.0)
+
+    def _restore(self) -> float:
+        w, dual = dual_point(self.task.oracle, self.work, self.task.examples)
+        self.work.w[:] = w
+        self.work.state[passes.DUAL] = dual
+        return dual
+
+    def advance(self) -> Step:
+        task, work = self.task, self.work
+        work.stamp += 1
+        order = task.rng.permutation(task.examples)
+        self.added = 0
+        gap = 0.0
+        for at in range(0, len(order), self.options.batch):
+            batch = order[at : at + self.options.batch]
+            _, cached = task.oracle.best_cached(work.w, work.planes, batch)
+            dual = float(work.state[passes.DUAL])
+            epsilon = 0.5 * task.tol * max(dual, 1e-12) / float(task.c[task.examples].sum())
+            found = task.oracle.evaluate(work.w, batch, work=work, n_jobs=task.n_jobs, above=cached + epsilon)
+            violated = found.slack > cached + epsilon
+            gap += float(task.c[batch] @ np.maximum(found.slack - cached, 0.0))
+            self.added += int(violated.sum())
+            if violated.any():
+                gap += self._solve(task.examples[np.isin(task.examples, batch)], 0.05 * task.tol * max(dual, 1e-12))
+        left = self._solve(task.examples, 0.1 * task.tol * max(float(work.state[passes.DUAL]), 1e-12))
+        return Step(1, gap + left, float(work.state[passes.DUAL]), ready=self.added == 0)
+
+    def _solve(self, first: Ints, tol: float) -> float:
+        """Pairwise sweeps until the gap over the working set is at most ``tol``; returns what is left of it."""
+        work, left = self.work, np.inf
+        order = first
+        for _ in range(self.options.max_sweeps):
+            work.state[passes.GAP] = 0.0
+            self.task.oracle.sweep(work, self.task.rng.permutation(order))
+            left = float(work.state[passes.GAP])
+            if left <= tol:
+                break
+        return left
+
+    def weights(self) -> Reals:
+        return self.work.w.copy()
+
+    def dual(self) -> float:
+        return self._restore()
+
+    def evaluate(self, w: Reals) -> Evaluation:
+        task = self.task
+        return task.oracle.evaluate(w, task.examples, work=self.work, risk=True, n_jobs=task.n_jobs)
+
+    def planes(self) -> Planes:
+        return self.work.planes

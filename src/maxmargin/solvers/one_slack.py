@@ -1,0 +1,162 @@
+"""One-slack cutting plane: one aggregated plane a round, with cuts from cached planes in between.
+
+Problem: ``1/2 |w|^2 + xi`` with ``xi >= sum_i c_i (Delta_i(y_i) + <w, psi_i(y_i)>)`` for every joint choice of outputs,
+``c_i = C s_i``; see :mod:`maxmargin.problem`. Source: Joachims, Finley, Yu (2009), algorithm 4, and its section 5.3 for the
+cache. The number of rounds is ``O(C R^2 / epsilon)`` whatever the number of examples.
+Cost of a round: one call of the loss-augmented decoder for each example, one quadratic program in the number of cuts.
+Memory: the non-zero entries of the cuts kept, and the parts of the cached planes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .base import Run, Step, Task
+from .oracle import Evaluation, Work
+from .simplex_qp import solve_simplex_qp
+
+__all__ = ["OneSlack"]
+
+Reals = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class OneSlack:
+    """One-slack cutting plane.
+
+    Parameters
+    ----------
+    cached_rounds : int
+        At most so many cuts are built from cached planes between two passes of the decoder (0: none).
+    keep_rounds : int
+        Cuts without weight for so many rounds are dropped.
+    """
+
+    cached_rounds: int = 10
+    keep_rounds: int = 50
+
+    def __post_init__(self) -> None:
+        if self.cached_rounds < 0 or self.keep_rounds < 1:
+            raise ValueError("cached_rounds must be at least 0 and keep_rounds at least 1")
+
+    @property
+    def name(self) -> str:
+        """Short name, as accepted by the estimators."""
+        return "one_slack"
+
+    def start(self, task: Task) -> Run:
+        """Begin a run."""
+        return _OneSlackRun(self, task)
+
+
+@dataclass
+class _Cut:
+    """``value(w) = offset + <w, vector>`` with a sparse vector, and the last round in which it had weight."""
+
+    index: NDArray[np.int64]
+    value: Reals
+    offset: float
+    used: int
+
+
+class _OneSlackRun(Run):
+    exact_gap = True
+
+    def __init__(self, options: OneSlack, task: Task) -> None:
+        self.options, self.task = options, task
+        n = task.oracle.n_weights
+        self.work = Work.start(0, task.c)
+        self.w = np.zeros(n) if task.warm is None else np.array(task.warm.w, np.float64)
+        self.best = self.w.copy()
+        self.best_primal = np.inf
+        self.cuts: list[_Cut] = []
+        self.G = np.zeros((0, 0))
+        self.a = np.zeros(0)
+        self.lower = 0.0
+        self.round = 0
+        self.buffer = np.zeros(n)
+
+    def advance(self) -> Step:
+        task = self.task
+        found = task.oracle.evaluate(self.w, task.examples, work=self._stamped(), n_jobs=task.n_jobs)
+        primal = 0.5 * float(self.w @ self.w) + float(task.c[task.examples] @ found.slack)
+        if primal < self.best_primal:
+            self.best_primal, self.best = primal, self.w.copy()
+        self._add(found.planes)
+        self._solve()
+        for _ in range(self.options.cached_rounds):
+            if not self._cached_cut():
+                break
+        if self.work.stamp % 10 == 0:
+            self.work.make_room()
+        gap = self.best_primal - self.lower
+        return Step(1, gap, self.lower, ready=gap <= task.tol * self.best_primal)
+
+    def _stamped(self) -> Work:
+        self.work.stamp += 1
+        return self.work
+
+    def _cached_cut(self) -> bool:
+        """A cut from cached planes, if it is violated by a good part of the gap."""
+        task = self.task
+        ids, scores = task.oracle.best_cached(self.w, self.work.planes, task.examples)
+        bound = float(task.c[task.examples] @ scores)
+        model = self.lower - 0.5 * float(self.w @ self.w)  # sum over cuts of a_t value_t: the slack of the model
+        violation = bound - max(model, 0.0)
+        if violation <= max(0.1 * (self.best_primal - self.lower), 0.5 * task.tol * self.best_primal):
+            return False
+        self._add(ids)
+        self._solve()
+        return True
+
+    def _add(self, ids: NDArray[np.int64]) -> None:
+        task, planes = self.task, self.work.planes
+        self.round += 1
+        c = task.c[task.examples]
+        vector = self.buffer
+        vector[:] = 0.0
+        task.oracle.add_planes(planes, task.examples, ids, c, vector)
+        cut_index = np.flatnonzero(vector)
+        cut = _Cut(cut_index, vector[cut_index], float(c @ planes.loss[ids]), self.round)
+        row = np.array([float(vector[k.index] @ k.value) for k in self.cuts] + [float(cut.value @ cut.value)])
+        self.cuts.append(cut)
+        G = np.empty((len(row), len(row)))
+        G[:-1, :-1] = self.G
+        G[-1, :], G[:, -1] = row, row
+        self.G, self.a = G, np.append(self.a, 0.0)
+
+    def _solve(self) -> None:
+        b = np.array([cut.offset for cut in self.cuts])
+        scale = max(self.lower, 0.0 if np.isinf(self.best_primal) else self.best_primal - self.lower, 1e-300)
+        self.a, _ = solve_simplex_qp(self.G, b, 1.0, self.a, tol=1e-3 * min(self.task.tol, 1e-2) * scale)
+        for cut, weight in zip(self.cuts, self.a, strict=True):
+            if weight > 0.0:
+                cut.used = self.round
+        keep = np.array([self.round - cut.used < self.options.keep_rounds for cut in self.cuts])
+        if not keep.all():
+            self.cuts = [cut for cut, kept in zip(self.cuts, keep, strict=True) if kept]
+            self.G, self.a = np.ascontiguousarray(self.G[np.ix_(keep, keep)]), self.a[keep]
+        self.lower = max(self.lower, self._point())
+
+    def _point(self) -> float:
+        """Set ``w`` to that of the dual point; returns its dual value."""
+        self.w[:] = 0.0
+        value = 0.0
+        for cut, weight in zip(self.cuts, self.a, strict=True):
+            if weight > 0.0:
+                self.w[cut.index] -= weight * cut.value
+                value += weight * cut.offset
+        return value - 0.5 * float(self.w @ self.w)
+
+    def weights(self) -> Reals:
+        return self.best.copy()
+
+    def dual(self) -> float:
+        return max(self._point(), 0.0) if self.cuts else 0.0
+
+    def evaluate(self, w: Reals) -> Evaluation:
+        task = self.task
+        return task.oracle.evaluate(w, task.examples, work=self._stamped(), risk=True, n_jobs=task.n_jobs)

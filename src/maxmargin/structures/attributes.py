@@ -1,0 +1,318 @@
+"""Tokens with named attributes, dense vectors, or both, as packed arrays.
+
+A sequence is a list of tokens, each a collection of attribute names (strings, or anything hashable) or a mapping from
+names to values; or a 2-D array with one row a token; or a SciPy sparse matrix; or a pair (one of the former, array).
+Numbers in a list are a dense vector; numbers that name attributes come as a set or as the keys of a mapping.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, repeat
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._compiled import compiled
+from ..errors import DataError
+
+__all__ = ["AttributeIndex", "Tokens", "encode_tokens"]
+
+
+@dataclass
+class Tokens:
+    """Packed tokens of many sequences.
+
+    Attributes
+    ----------
+    start : int64 array of shape (n_sequences + 1,)
+        Tokens of sequence ``i`` are ``start[i]`` to ``start[i + 1]``.
+    indptr, indices, values : arrays or None
+        Attribute numbers of every token (CSR); ``values`` is None when all are 1.
+    n_attributes : int
+    dense : float64 array of shape (n_tokens, n_dense) or None
+    """
+
+    start: NDArray[np.int64]
+    indptr: NDArray[np.int64] | None
+    indices: NDArray[np.int32] | None
+    values: NDArray[np.float64] | None
+    n_attributes: int
+    dense: NDArray[np.float64] | None
+
+
+class _Growing(dict[Hashable, int]):
+    """Gives every new key the next number."""
+
+    def __missing__(self, key: Hashable) -> int:
+        self[key] = number = len(self)
+        return number
+
+
+class AttributeIndex:
+    """Attribute names and their numbers, in the order of first occurrence."""
+
+    def __init__(self, names: Iterable[Hashable] = ()) -> None:
+        self._numbers = _Growing()
+        for name in names:
+            self._numbers[name]
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def names(self) -> list[Hashable]:
+        """Names in the order of their numbers."""
+        return list(self._numbers)
+
+    def numbers(self, names: Sequence[Hashable], *, grow: bool) -> NDArray[np.int32]:
+        """Numbers of many names; unknown ones are added, or become -1."""
+        try:
+            if grow:
+                found: Iterable[int] = map(self._numbers.__getitem__, names)
+            else:
+                found = map(self._numbers.get, names, repeat(-1))  # type: ignore[arg-type]
+            return np.fromiter(found, np.int32, len(names))
+        except TypeError:
+            odd = next(name for name in names if not isinstance(name, Hashable))
+            raise DataError(f"attribute {odd!r} cannot be a name: names are strings or other hashable values") from None
+
+    def restricted(self, keep: NDArray[np.bool_]) -> AttributeIndex:
+        """The index of the names kept, in their order."""
+        return AttributeIndex(name for name, kept in zip(self._numbers, keep, strict=True) if kept)
+
+
+@compiled
+def _has_repeats(indptr, indices, last_row):
+    """Whether a row lists a column twice; ``last_row`` has an entry -1 for each column."""
+    for row in range(len(indptr) - 1):
+        for k in range(indptr[row], indptr[row + 1]):
+            if last_row[indices[k]] == row:
+                return True
+            last_row[indices[k]] = row
+    return False
+
+
+def encode_tokens(
+    X: Sequence[Any], index: AttributeIndex, *, grow: bool, n_dense: int | None = None
+) -> Tokens:
+    """Pack sequences.
+
+    Parameters
+    ----------
+    X : list of sequences
+    index : AttributeIndex
+        Grows when ``grow`` is true (training); otherwise unknown attributes are left out.
+    n_dense : int, optional
+        Length of the dense vectors that the model expects; read off the data when None.
+
+    Raises
+    ------
+    DataError
+        For anything that cannot be read; names the sequence and the token.
+    """
+    if isinstance(X, str | bytes | Mapping):
+        raise DataError(f"X must be a list of sequences, not a {type(X).__name__}")
+    names: list[Any] = []
+    dense: list[NDArray[np.float64]] = []
+    matrices: list[Any] = []
+    lengths = np.zeros(len(X), np.int64)
+    for i, sequence in enumerate(X):
+        sparse, block = _two_parts(sequence, i)
+        lengths[i] = len(block) if sparse is None else sparse.shape[0] if hasattr(sparse, "tocsr") else len(sparse)
+        if block is not None:
+            if len(block) != lengths[i]:
+                raise DataError(f"sequence {i} has {lengths[i]} tokens with attributes but {len(block)} dense rows")
+            dense.append(block)
+        if sparse is not None:
+            (matrices if hasattr(sparse, "tocsr") else names).append(sparse)
+    start = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    nonempty = int(np.count_nonzero(lengths))
+    has_dense = sum(len(b) > 0 for b in dense)
+    if names and matrices:
+        raise DataError("some sequences are lists of attributes and some are matrices; give all in one form")
+    if has_dense and has_dense != nonempty:
+        raise DataError("some sequences have dense vectors and some have not; give all in one form")
+    indptr = indices = values = None
+    if matrices:
+        indptr, indices, values = _from_matrices(matrices, index, grow=grow)
+    elif names and any(len(s) for s in names):
+        if has_dense and sum(len(s) > 0 for s in names) != nonempty:
+            raise DataError("some sequences have attributes and some have not; give all in one form")
+        indptr, indices, values = _from_names(names, index, grow=grow)
+    out = _stack(dense, n_dense if n_dense is not None else _width(dense), int(start[-1]))
+    if indptr is None and len(index):
+        indptr, indices = np.zeros(start[-1] + 1, np.int64), np.zeros(0, np.int32)
+    return Tokens(start, indptr, indices, values, len(index), out)
+
+
+def _two_parts(sequence: Any, i: int) -> tuple[Any, NDArray[np.float64] | None]:
+    """Attributes (list or sparse matrix, or None) and dense rows (or None) of a sequence."""
+    if isinstance(sequence, np.ndarray) and sequence.dtype != object:
+        return None, _dense(sequence, i)
+    if hasattr(sequence, "tocsr"):
+        return sequence.tocsr(), None
+    if isinstance(sequence, tuple) and len(sequence) == 2 and isinstance(sequence[1], np.ndarray) and sequence[1].ndim == 2:
+        sparse, _ = _two_parts(sequence[0], i)
+        return sparse, _dense(sequence[1], i)
+    if isinstance(sequence, str | bytes | Mapping) or not hasattr(sequence, "__len__"):
+        raise DataError(
+            f"sequence {i} is a {type(sequence).__name__}; a sequence is a list of tokens (each a collection of "
+            "attributes) or a 2-D array"
+        )
+    if len(sequence) and isinstance(sequence[0], list | tuple | np.ndarray) and len(sequence[0]):
+        first = sequence[0][0]
+        if isinstance(first, float | int | np.number) and not isinstance(first, bool | str):
+            try:
+                return None, _dense(np.array(sequence, np.float64), i)
+            except ValueError:
+                raise DataError(
+                    f"sequence {i}: its rows of numbers have different lengths; numbers in a list are a dense vector "
+                    "(give the ids of sparse attributes as a set, as {id: value}, or as strings)"
+                ) from None
+    return sequence, None
+
+
+def _dense(block: NDArray[Any], i: int) -> NDArray[np.float64]:
+    if block.ndim != 2:
+        if block.size == 0:
+            return np.zeros((0, 0))
+        raise DataError(f"sequence {i} is an array of shape {block.shape}; it must be 2-D, one row a token")
+    if block.dtype.kind not in "biuf":
+        raise DataError(f"sequence {i} is an array of {block.dtype}; it must hold real numbers")
+    out = np.asarray(block, np.float64)
+    if not np.isfinite(out).all():
+        row, column = np.argwhere(~np.isfinite(out))[0]
+        raise DataError(f"sequence {i}, row {row}, column {column}: value {block[row, column]} is not finite")
+    return out
+
+
+def _width(dense: list[NDArray[np.float64]]) -> int:
+    return next((b.shape[1] for b in dense if len(b)), 0)
+
+
+def _stack(dense: list[NDArray[np.float64]], width: int, n_tokens: int) -> NDArray[np.float64] | None:
+    if width == 0 and not any(b.size for b in dense):
+        return None
+    for i, block in enumerate(dense):
+        if len(block) and block.shape[1] != width:
+            raise DataError(f"sequence {i} has rows of {block.shape[1]} values; {width} are expected")
+    filled = [b for b in dense if len(b)]
+    if not filled:
+        if n_tokens:
+            raise DataError(f"the sequences have no dense vectors; {width} values a token are expected")
+        return np.zeros((0, width))
+    return np.concatenate(filled)
+
+
+def _from_names(
+    names: list[Any], index: AttributeIndex, *, grow: bool
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64] | None]:
+    tokens = list(chain.from_iterable(names))
+    kinds = set(map(type, tokens))
+    if not kinds <= {list, tuple, set, frozenset, dict}:
+        _refuse_odd_tokens(names)
+        tokens = [t if isinstance(t, Mapping) else list(t) for t in tokens]
+        kinds = {dict if any(isinstance(t, Mapping) for t in tokens) else list}
+    counts = np.fromiter(map(len, tokens), np.int64, len(tokens))
+    values: NDArray[np.float64] | None = None
+    if any(issubclass(kind, Mapping) for kind in kinds):
+        flat, values = _names_and_values(names, tokens, int(counts.sum()))
+    else:
+        flat = list(chain.from_iterable(tokens))
+    indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    numbers = index.numbers(flat, grow=grow)
+    return _canonical(indptr, numbers, values, len(index))
+
+
+def _refuse_odd_tokens(names: list[Any]) -> None:
+    for i, sequence in enumerate(names):
+        for t, token in enumerate(sequence):
+            if isinstance(token, str | bytes) or not isinstance(token, Iterable):
+                raise DataError(
+                    f"sequence {i}, token {t} is a {type(token).__name__} ({token!r:.40}); a token is a collection of "
+                    "attributes, for example ['word=the', 'shape=xxx'] or {'length': 3.0}"
+                )
+
+
+def _names_and_values(names: list[Any], tokens: list[Any], total: int) -> tuple[list[Any], NDArray[np.float64]]:
+    """Flat names and values; a text value becomes part of the name, as ``name=value``."""
+    flat: list[Any] = []
+    numbers: list[Any] = []
+    for token in tokens:
+        if isinstance(token, Mapping):
+            for name, value in token.items():
+                if isinstance(value, str):
+                    flat.append(f"{name}={value}")
+                    numbers.append(1.0)
+                else:
+                    flat.append(name)
+                    numbers.append(value)
+        else:
+            flat.extend(token)
+            numbers.extend(repeat(1.0, len(token)))
+    try:
+        values = np.array(numbers, np.float64)
+    except (TypeError, ValueError):
+        k = next(k for k, v in enumerate(numbers) if not isinstance(v, int | float | np.number | bool))
+        i, t = _position(names, k)
+        raise DataError(
+            f"sequence {i}, token {t}: attribute {flat[k]!r} has value {numbers[k]!r}; it must be a number or a string"
+        ) from None
+    if not np.isfinite(values).all():
+        k = int(np.flatnonzero(~np.isfinite(values))[0])
+        i, t = _position(names, k)
+        raise DataError(f"sequence {i}, token {t}: attribute {flat[k]!r} has the value {values[k]}, which is not finite")
+    return flat, values
+
+
+def _position(names: list[Any], k: int) -> tuple[int, int]:
+    """Sequence and token of the k-th attribute."""
+    for i, sequence in enumerate(names):
+        for t, token in enumerate(sequence):
+            if k < len(token):
+                return i, t
+            k -= len(token)
+    raise IndexError(k)
+
+
+def _from_matrices(
+    matrices: list[Any], index: AttributeIndex, *, grow: bool
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64] | None]:
+    import scipy.sparse as sp
+
+    widths = {m.shape[1] for m in matrices}
+    if len(widths) > 1:
+        raise DataError(f"the sparse matrices have different numbers of columns: {sorted(widths)}")
+    width = widths.pop()
+    if grow:
+        index.numbers(range(width), grow=True)
+    elif width != len(index):
+        raise DataError(f"the sparse matrices have {width} columns; the model was fitted with {len(index)}")
+    X = sp.vstack(matrices, format="csr") if len(matrices) > 1 else matrices[0].tocsr()
+    values = np.asarray(X.data, np.float64)
+    if not np.isfinite(values).all():
+        raise DataError("a sparse matrix holds values that are not finite")
+    return _canonical(X.indptr.astype(np.int64), X.indices.astype(np.int32), values, width)
+
+
+def _canonical(
+    indptr: NDArray[np.int64], numbers: NDArray[np.int32], values: NDArray[np.float64] | None, n_columns: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64] | None]:
+    """Unknown attributes left out, repeated ones added up, values dropped when all are 1."""
+    known = numbers >= 0
+    if not known.all():
+        before = np.concatenate([[0], np.cumsum(known)])
+        indptr, numbers = before[indptr].astype(np.int64), numbers[known]
+        values = None if values is None else values[known]
+    if values is not None and (values == 1.0).all():
+        values = None
+    if _has_repeats(indptr, numbers, np.full(max(n_columns, 1), -1, np.int64)):
+        import scipy.sparse as sp
+
+        data = np.ones(len(numbers)) if values is None else values.copy()
+        X = sp.csr_matrix((data, numbers.copy(), indptr), shape=(len(indptr) - 1, n_columns))
+        X.sum_duplicates()
+        indptr, numbers, values = X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data
+    return indptr, numbers, values

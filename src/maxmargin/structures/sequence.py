@@ -1,0 +1,256 @@
+"""Label sequences (the HMM-shaped chain): initial, final, transition and emission weights, Hamming loss.
+
+``phi(x, y)`` adds up the features of every position in the block of its label, and counts of the first label, the last
+label and each pair of neighbours; decoding is Viterbi's algorithm. Potentials of an example: ``T * K`` emissions, then
+``K`` initial, ``K`` final and ``K * K`` transition weights (from, to), which are the same for all examples.
+Source: Altun, Tsochantaridis, Hofmann (2003).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as SequenceOf
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._compiled import compiled
+from ..decoders.viterbi import viterbi_core
+from ..errors import DataError
+from .attributes import Tokens
+from .base import Encoded, RowGroup, Structure, make_pack
+from .multiclass import check_costs
+
+__all__ = ["Sequence"]
+
+# pack.ints: number of labels, whether transitions are restricted, whether positions are restricted
+# pack.reals: costs (K * K), then the weight of every position in the loss
+# pack.table: allowed initial (K), final (K), transitions (K * K) if restricted; then allowed labels (rows * K) if any
+
+
+@compiled
+def _decode(pack, i, theta, out):
+    n_labels = pack.ints[0]
+    first_row, last_row = pack.row_start[0, i], pack.row_start[0, i + 1]
+    n_steps = last_row - first_row
+    unary = theta[: n_steps * n_labels]
+    at = n_steps * n_labels
+    shared = theta[at : at + n_labels * (n_labels + 2)]
+    header = np.int64(0)
+    if pack.ints[1] != 0:
+        header = len(shared)
+        allowed = np.empty(len(shared))
+        for q in range(len(shared)):
+            allowed[q] = shared[q] if pack.table[q] != 0 else -np.inf
+        shared = allowed
+    if pack.ints[2] != 0:
+        masked = np.empty(len(unary))
+        offset = header + (first_row - pack.row_start[0, 0]) * n_labels
+        for q in range(len(unary)):
+            masked[q] = unary[q] if pack.table[offset + q] != 0 else -np.inf
+        unary = masked
+    return viterbi_core(
+        unary,
+        n_steps,
+        n_labels,
+        shared[:n_labels],
+        shared[n_labels : 2 * n_labels],
+        shared[2 * n_labels :],
+        out,
+    )
+
+
+@compiled
+def _parts(pack, i, out, parts):
+    n_labels = pack.ints[0]
+    n_steps = pack.row_start[0, i + 1] - pack.row_start[0, i]
+    if n_steps == 0:
+        return 0
+    at = n_steps * n_labels
+    for t in range(n_steps):
+        parts[t] = t * n_labels + out[t]
+    parts[n_steps] = at + out[0]
+    parts[n_steps + 1] = at + n_labels + out[n_steps - 1]
+    at += 2 * n_labels
+    for t in range(1, n_steps):
+        parts[n_steps + 1 + t] = at + out[t - 1] * n_labels + out[t]
+    return 2 * n_steps + 1
+
+
+@compiled
+def _augment(pack, i, theta):
+    n_labels = pack.ints[0]
+    first_row = pack.row_start[0, i]
+    for t in range(pack.row_start[0, i + 1] - first_row):
+        truth = pack.target[first_row + t]
+        weight = pack.reals[n_labels * n_labels + first_row + t]
+        if weight != 0.0:
+            for label in range(n_labels):
+                theta[t * n_labels + label] += weight * pack.reals[truth * n_labels + label]
+    return 0.0
+
+
+@compiled
+def _loss(pack, i, out):
+    n_labels = pack.ints[0]
+    first_row = pack.row_start[0, i]
+    total = 0.0
+    for t in range(pack.row_start[0, i + 1] - first_row):
+        weight = pack.reals[n_labels * n_labels + first_row + t]
+        total += weight * pack.reals[pack.target[first_row + t] * n_labels + out[t]]
+    return total
+
+
+class Sequence(Structure):
+    """Label sequences over encoded tokens.
+
+    Parameters
+    ----------
+    n_labels : int
+    normalize : bool
+        Divide the loss of a sequence by its length.
+    costs : array of shape (n_labels, n_labels), optional
+        ``costs[true, predicted]``, 0/1 by default.
+    allowed_initial, allowed_final : bool arrays of shape (n_labels,), optional
+    allowed_transitions : bool array of shape (n_labels, n_labels), optional
+        ``[from, to]``.
+    """
+
+    decode = staticmethod(_decode)
+    parts = staticmethod(_parts)
+    augment = staticmethod(_augment)
+    loss = staticmethod(_loss)
+
+    def __init__(
+        self,
+        n_labels: int,
+        *,
+        normalize: bool = False,
+        costs: ArrayLike | None = None,
+        allowed_initial: ArrayLike | None = None,
+        allowed_final: ArrayLike | None = None,
+        allowed_transitions: ArrayLike | None = None,
+    ) -> None:
+        self.n_labels = n = int(n_labels)
+        self.normalize = bool(normalize)
+        self.costs = check_costs(costs, n)
+        masks = (
+            _mask(allowed_initial, (n,), "allowed_initial"),
+            _mask(allowed_final, (n,), "allowed_final"),
+            _mask(allowed_transitions, (n, n), "allowed_transitions"),
+        )
+        self.restricted = not all(mask.all() for mask in masks)
+        self._masks = masks
+
+    @property
+    def n_shared(self) -> int:
+        """Number of initial, final and transition weights."""
+        return self.n_labels * (self.n_labels + 2)
+
+    def encode(
+        self,
+        X: Any,
+        Y: SequenceOf[NDArray[np.int64]] | None = None,
+        *,
+        known: NDArray[np.bool_] | None = None,
+        allowed: NDArray[np.bool_] | None = None,
+    ) -> Encoded:
+        """Encode tokens.
+
+        Parameters
+        ----------
+        X : Tokens
+        Y : list of int arrays, optional
+            Label numbers of each sequence.
+        known : bool array of shape (n_tokens,), optional
+            Positions that count in the loss (all by default).
+        allowed : bool array of shape (n_tokens, n_labels), optional
+            Labels that each position may take (all by default).
+
+        Raises
+        ------
+        DataError
+            When a true sequence uses a forbidden transition: names the sequence and the position.
+        """
+        tokens: Tokens = X
+        lengths = np.diff(tokens.start)
+        n, n_rows = len(lengths), int(tokens.start[-1])
+        weight = np.ones(n_rows)
+        if self.normalize:
+            weight /= np.repeat(np.maximum(lengths, 1), lengths)
+        if known is not None:
+            weight[~known] = 0.0
+        target: NDArray[np.int64] = np.zeros(0, np.int64)
+        if Y is not None:
+            target = np.concatenate([np.asarray(y, np.int64) for y in Y]) if n else target
+            if self.restricted:
+                self._check_allowed(tokens.start, target)
+        table: list[NDArray[Any]] = []
+        if self.restricted:
+            table += [mask.ravel() for mask in self._masks]
+        if allowed is not None:
+            table.append(np.asarray(allowed).ravel())
+        group = RowGroup(
+            self.n_labels,
+            tokens.start,
+            indptr=tokens.indptr,
+            indices=tokens.indices,
+            values=tokens.values,
+            n_sparse=tokens.n_attributes,
+            dense=tokens.dense,
+        )
+        pack = make_pack(
+            [group],
+            n_shared=self.n_shared,
+            target=target,
+            target_start=tokens.start if Y is not None else (),
+            ints=[self.n_labels, self.restricted, allowed is not None],
+            reals=np.concatenate([self.costs.ravel(), weight]),
+            table=np.concatenate(table) if table else (),
+        )
+        longest = int(lengths.max(initial=0))
+        return Encoded.of(pack, n_output=longest, n_parts=2 * longest + 1)
+
+    def _check_allowed(self, start: NDArray[np.int64], target: NDArray[np.int64]) -> None:
+        initial, final, transitions = self._masks
+        inner = np.ones(len(target), bool)
+        inner[start[:-1][start[:-1] < len(target)]] = False
+        step = np.flatnonzero(inner)
+        bad = step[~transitions[target[step - 1], target[step]]]
+        full = np.flatnonzero(np.diff(start) > 0)
+        bad_first = full[~initial[target[start[full]]]]
+        bad_last = full[~final[target[start[full + 1] - 1]]]
+        if len(bad):
+            i = int(np.searchsorted(start, bad[0], side="right") - 1)
+            t = int(bad[0] - start[i])
+            raise DataError(
+                f"sequence {i} uses a forbidden transition at position {t}: label number {target[bad[0] - 1]} to "
+                f"{target[bad[0]]}"
+            )
+        for kind, where in (("starts", bad_first), ("ends", bad_last)):
+            if len(where):
+                raise DataError(f"sequence {int(where[0])} {kind} with a label that may not stand there")
+
+    def output(self, encoded: Encoded, i: int, out: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Label numbers of the sequence."""
+        return out
+
+    def split(self, w: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
+        """Views of the weights: emissions (features, labels), initial, final, transitions (from, to)."""
+        n = self.n_labels
+        shared = w[len(w) - self.n_shared :]
+        return (
+            w[: len(w) - self.n_shared].reshape(-1, n),
+            shared[:n],
+            shared[n : 2 * n],
+            shared[2 * n :].reshape(n, n),
+        )
+
+
+def _mask(values: ArrayLike | None, shape: tuple[int, ...], name: str) -> NDArray[np.bool_]:
+    if values is None:
+        return np.ones(shape, bool)
+    out = np.array(values, bool)
+    if out.shape != shape:
+        raise DataError(f"{name} has shape {out.shape}; it needs {shape}")
+    return out

@@ -1,0 +1,54 @@
+"""The best of a row of scores, and the names the package of decoders gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from maxmargin import decoders
+from maxmargin.decoders.argmax import argmax, argmax_core
+from maxmargin.errors import DataError
+
+
+def test_lowest_index_wins_ties(rng: np.random.Generator) -> None:
+    for size in range(1, 12):
+        scores = rng.integers(-2, 3, size).astype(float)
+        scores[rng.random(size) < 0.3] = -np.inf
+        expected = scores.tolist().index(scores.max())
+        for core in (argmax_core, getattr(argmax_core, "py_func", argmax_core)):
+            assert core(scores, size) == expected
+        if scores.max() > -np.inf:
+            assert argmax(scores) == (expected, scores.max())
+
+
+def test_core_looks_at_the_first_n_only() -> None:
+    assert argmax_core(np.array([1.0, 2.0, 3.0]), 2) == 1
+
+
+@pytest.mark.parametrize(
+    ("scores", "message"),
+    [
+        ([], "scores allow no alternative"),
+        ([-np.inf, -np.inf], "scores allow no alternative"),
+        ([0.0, np.nan], r"scores\[1\] is nan"),
+        ([[0.0]], r"scores has shape \(1, 1\); expected \(any,\)"),
+        ([object()], "scores must be an array of real numbers"),
+    ],
+)
+def test_errors_say_what_is_wrong(scores: Any, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        argmax(scores)
+
+
+def test_names_are_functions_whatever_is_imported_first(run_python: Callable[..., str]) -> None:
+    code = """
+import maxmargin.decoders.viterbi
+from maxmargin.decoders.cky import cky_core
+from maxmargin.decoders import argmax, cky, viterbi
+print(callable(argmax), callable(cky), callable(viterbi), callable(maxmargin.decoders.viterbi))
+"""
+    assert run_python(code).split() == ["True"] * 4
+    assert all(callable(getattr(decoders, name)) for name in decoders.__all__)
