@@ -1,8 +1,8 @@
 r"""CRFsuite's attribute format: ``label<TAB>attribute[:weight]<TAB>...``, a token a line.
 
-An empty line ends a sequence. ``\:`` and ``\\`` stand for a colon and a backslash in a name. What follows the last other
-colon is the attribute's weight; without one it is 1. ``@weight:<number>`` at the beginning of a line gives the
-weight of its sequence. Spaces belong to names, and there are no comments.
+An empty line ends a sequence. ``\:`` and ``\\`` stand for a colon and a backslash in a name. What follows the last
+other colon is the attribute's weight; without one it is 1. ``@weight:<number>`` at the beginning of a line gives
+the weight of its sequence. Spaces belong to names, and there are no comments.
 """
 
 from __future__ import annotations
@@ -104,13 +104,13 @@ def read_attributes(source: Source) -> AttributeData:
         if not label.strip(_BLANK):
             raise lines.error("the label is missing", line)
         labels.append(label)
-        token = []
-        for field in fields[1:]:
-            if field:
-                if field not in known:
-                    known[field] = _parse(field, lines)
-                token.append(known[field])
-        tokens.append(token)
+        del fields[0]
+        try:
+            tokens.append([known[field] for field in fields])
+        except KeyError:
+            fields = [field for field in fields if field]
+            known.update({field: _parse(field, lines) for field in fields if field not in known})
+            tokens.append([known[field] for field in fields])
 
     has_weights = any(weight is not None for weight in weights)
     return AttributeData(
@@ -122,6 +122,8 @@ def read_attributes(source: Source) -> AttributeData:
 
 def _parse(field: str, lines: Lines) -> tuple[str, float]:
     """The name and the weight of an attribute."""
+    if ":" not in field and "\\" not in field:
+        return sys.intern(field), 1.0
     colon = -1
     for found in _COLON.finditer(field):
         if found[0] == ":":
@@ -189,6 +191,7 @@ def write_attributes(
     if len(sequences) != len(label_lists):
         raise DataError(f"X has {len(sequences)} sequences, y {len(label_lists)}")
     heads = [""] * len(sequences)
+    escaped: dict[str, str] = {}
     if weights is not None:
         numbers = np.asarray(weights, dtype=np.float64)
         if numbers.shape != (len(sequences),):
@@ -209,8 +212,7 @@ def write_attributes(
                     raise DataError(f"{where}: the label {label!r} is empty")
                 if isinstance(token, str):
                     raise DataError(f"{where} is the text {token!r}; expected a list of names or a dict of weights")
-                items = token.items() if isinstance(token, Mapping) else ((name, 1.0) for name in token)
-                line = "\t".join((_escape(label), *(_field(name, weight, where) for name, weight in items)))
+                line = "\t".join((_escape(label), *_fields(token, escaped, where)))
                 line = head + line if place == 0 else line
                 if "\t" in label or not writable_line(line, first=number == place == 0):
                     raise DataError(f"{where}: a line end or a TAB in a label or a name cannot be written: {line!r}")
@@ -222,10 +224,20 @@ def _escape(name: str) -> str:
     return _TO_ESCAPE.sub(r"\\\g<0>", name)
 
 
-def _field(name: str, weight: float, where: str) -> str:
-    """An attribute as it is written."""
-    if not isinstance(name, str) or not name or "\t" in name:
-        raise DataError(f"{where}: {name!r} cannot be written as the name of an attribute")
-    if not isinstance(weight, Real) or not math.isfinite(weight):
-        raise DataError(f"{where}: the weight of {name!r} is {weight!r}, not a finite number")
-    return _escape(name) if weight == 1 else f"{_escape(name)}:{format_number(float(weight))}"
+def _fields(token: Iterable[str] | Mapping[str, float], escaped: dict[str, str], where: str) -> list[str]:
+    """The attributes of a token as they are written; ``escaped`` keeps the names seen before."""
+    fields = []
+    for name in token:
+        field = escaped.get(name) if isinstance(name, str) else None
+        if field is None:
+            if not isinstance(name, str) or not name or "\t" in name:
+                raise DataError(f"{where}: {name!r} cannot be written as the name of an attribute")
+            field = escaped[name] = _escape(name)
+        fields.append(field)
+    if isinstance(token, Mapping):
+        for place, (name, weight) in enumerate(token.items()):
+            if not isinstance(weight, Real) or not math.isfinite(weight):
+                raise DataError(f"{where}: the weight of {name!r} is {weight!r}, not a finite number")
+            if weight != 1:
+                fields[place] += f":{format_number(float(weight))}"
+    return fields

@@ -123,7 +123,7 @@ def _parse(label: str, place: int) -> tuple[str, str]:
     """The letter and the type of a label."""
     if label == "O":
         return "O", ""
-    found = _LABEL.fullmatch(label)
+    found = _LABEL.fullmatch(label) if isinstance(label, str) else None
     if found is None:
         raise DataError(f"label {label!r} at {place} is neither O nor a letter of B, I, E, S with a type, such as B-NP")
     return _SAME.get(found[1], found[1]), found[2] or ""

@@ -26,8 +26,8 @@ __all__ = ["cky", "Parse", "Constituent", "cky_core", "span_index", "order_rules
 # remainder (1.5 times faster than slices of the true length, 2 to 3 times faster than one split at a time). No
 # backpointers are kept: finding the splits again along the best tree costs less than noting them everywhere.
 #
-# Every choice is a `>`: should finite scores overflow on the way and meet as NaN, that cell is never chosen, so that each
-# node unfolded has a rule and a split.
+# Every choice is a `>`: should finite scores overflow on the way and meet as NaN, that cell is never chosen, so that
+# each node unfolded has a rule and a split.
 
 
 @compiled

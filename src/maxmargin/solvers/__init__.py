@@ -1,0 +1,1 @@
+"""Solvers: how the optimum is found, one algorithm a file."""

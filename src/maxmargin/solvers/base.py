@@ -90,6 +90,8 @@ class Run(ABC):
     """One run of a solver on a task."""
 
     task: Task
+    exact_gap = False
+    """Whether the gaps of the steps are exact rather than sums of figures met on the way."""
 
     @abstractmethod
     def advance(self) -> Step:

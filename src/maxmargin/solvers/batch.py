@@ -65,10 +65,12 @@ def evaluate_batch(
     return len(examples)
 
 
-@kernel(lambda: types.int64(PLANES, _I8, _I8, _I4, _F8, _F8, types.int64, _I8))
-def insert_batch(planes, examples, start, part, coef, loss, stamp, ids):
-    """Add one plane for each example; returns the number done (fewer when the working set is full)."""
+@kernel(lambda: types.int64(PLANES, _I8, array(types.boolean), _I8, _I4, _F8, _F8, types.int64, _I8))
+def insert_batch(planes, examples, wanted, start, part, coef, loss, stamp, ids):
+    """Add the planes wanted, one for an example; returns the number done (fewer when the working set is full)."""
     for k in range(len(examples)):
+        if not wanted[k]:
+            continue
         n = start[k + 1] - start[k]
         if planes.counts[0] >= len(planes.next) or planes.counts[1] + n > len(planes.part):
             return k

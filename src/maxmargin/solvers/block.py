@@ -46,6 +46,8 @@ def block_step(features, pack, w, average, weight_before, planes, i, c, scores, 
 
     Parameters
     ----------
+    features : compiled function or None
+        None means that the parts are features themselves (plain structures); the branch is resolved when compiling.
     scores : float64 array
         Scores of the planes in list order; ``best`` and ``worst`` are positions in it, ``mean`` is ``<alpha, scores>``.
     average : float64 array
@@ -120,11 +122,20 @@ def block_step(features, pack, w, average, weight_before, planes, i, c, scores, 
             kept += 1
 
     keys, values = work
-    n = features(pack, i, parts, coef, kept, keys, values)
-    if n < 0:
-        keys = np.empty(-n, np.int64)
-        values = np.empty(-n)
+    if features is None:
+        n = kept
+        if n > len(keys):
+            keys = np.empty(n, np.int64)
+            values = np.empty(n)
+        for q in range(n):
+            keys[q] = parts[q]
+            values[q] = coef[q]
+    else:
         n = features(pack, i, parts, coef, kept, keys, values)
+        if n < 0:
+            keys = np.empty(-n, np.int64)
+            values = np.empty(-n)
+            n = features(pack, i, parts, coef, kept, keys, values)
     norm = 0.0
     for k in range(n):
         norm += values[k] * values[k]

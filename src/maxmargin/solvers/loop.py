@@ -202,6 +202,8 @@ class _Loop:
         run: Run | None = None
         try:
             run = self.solver.start(self.task)
+            if run.exact_gap:
+                self.optimism = 1.0
             status = self._passes(run)
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
@@ -225,7 +227,7 @@ class _Loop:
                     self.history.append(self._record(certificate))
                     self._call(run)
                     return Status.CONVERGED
-                if 0 < step.gap < np.inf:
+                if 0 < step.gap < np.inf and not run.exact_gap:
                     self.optimism = min(max(certificate.gap / step.gap, 0.05), 1.0)
                 record = self._record(certificate)
             self.history.append(record)

@@ -105,9 +105,20 @@ class Oracle(ABC):
 
     @abstractmethod
     def evaluate(
-        self, w: Reals, examples: Ints, *, work: Work | None = None, risk: bool = False, n_jobs: int = 1
+        self,
+        w: Reals,
+        examples: Ints,
+        *,
+        work: Work | None = None,
+        above: Reals | None = None,
+        risk: bool = False,
+        n_jobs: int = 1,
     ) -> Evaluation:
-        """Most violated outputs under ``w``; their planes are added to the working set of ``work`` if given."""
+        """Most violated outputs under ``w``.
+
+        Their planes are added to the working set of ``work`` if given (of those examples only whose slack is larger than
+        ``above``, if given; the others get plane number -1).
+        """
 
     @abstractmethod
     def frank_wolfe(self, work: Work, order: Ints) -> None:
@@ -172,7 +183,14 @@ class CompiledOracle(Oracle):
         self.augment, self.decode, self.parts, self.loss = s.augment, s.decode, s.parts, s.loss
 
     def evaluate(
-        self, w: Reals, examples: Ints, *, work: Work | None = None, risk: bool = False, n_jobs: int = 1
+        self,
+        w: Reals,
+        examples: Ints,
+        *,
+        work: Work | None = None,
+        above: Reals | None = None,
+        risk: bool = False,
+        n_jobs: int = 1,
     ) -> Evaluation:
         slack, risks = np.zeros(len(examples)), np.zeros(len(examples))
         ids = np.full(len(examples), -1, np.int64)
@@ -192,23 +210,30 @@ class CompiledOracle(Oracle):
         most = max(1, 4_000_000 // max(1, 2 * int(self.sizes[2]))) if work is not None else len(examples)
         for lo, start, part, coef, plane_loss in _in_threads(run_one, len(examples), n_jobs, most):
             if work is not None:
-                self._insert(work, examples, ids, lo, start, part, coef, plane_loss)
+                hi = lo + len(plane_loss)
+                wanted = np.ones(hi - lo, bool) if above is None else slack[lo:hi] > above[lo:hi]
+                self._insert(work, examples[lo:hi], ids[lo:hi], wanted, start, part, coef, plane_loss)
         return Evaluation(_checked_slack(self, examples, slack), risks, ids)
 
     def _insert(
-        self, work: Work, examples: Ints, ids: Ints, lo: int, start: Ints, part: Any, coef: Reals, loss: Reals
+        self,
+        work: Work,
+        examples: Ints,
+        ids: Ints,
+        wanted: NDArray[np.bool_],
+        start: Ints,
+        part: NDArray[np.int32],
+        coef: Reals,
+        loss: Reals,
     ) -> None:
-        n, done = len(start) - 1, 0
-        while done < n:
-            hi = lo + n
+        done = 0
+        while done < len(examples):
             done += batch.insert_batch(
-                work.planes, examples[lo + done : hi], start[done:], part, coef, loss[done:], work.stamp,
-                ids[lo + done : hi],
-            )  # fmt: skip
-            if done < n:
-                work.planes = grown(
-                    work.planes, int(work.planes.counts[0]) + n, int(work.planes.counts[1]) + len(part), -1
-                )
+                work.planes, examples[done:], wanted[done:], start[done:], part, coef, loss[done:], work.stamp, ids[done:]
+            )
+            if done < len(examples):
+                n_planes, n_entries = int(work.planes.counts[0]), int(work.planes.counts[1])
+                work.planes = grown(work.planes, n_planes + len(examples), n_entries + int(start[-1]), -1)
 
     def frank_wolfe(self, work: Work, order: Ints) -> None:
         keys, values = self._buffers()
@@ -301,7 +326,14 @@ class PlainOracle(Oracle):
                 work.planes = grown(work.planes, 1024, 4 * n, -1)
 
     def evaluate(
-        self, w: Reals, examples: Ints, *, work: Work | None = None, risk: bool = False, n_jobs: int = 1
+        self,
+        w: Reals,
+        examples: Ints,
+        *,
+        work: Work | None = None,
+        above: Reals | None = None,
+        risk: bool = False,
+        n_jobs: int = 1,
     ) -> Evaluation:
         slack, risks = np.zeros(len(examples)), np.zeros(len(examples))
         ids = np.full(len(examples), -1, np.int64)
@@ -311,7 +343,7 @@ class PlainOracle(Oracle):
                 risks[k] = self._loss(i, self.structure.argmax(self.X[i], frozen, None))
             part, coef, loss = self._most_violated(i, frozen)
             slack[k] = loss + float(w[part] @ coef)
-            if work is not None:
+            if work is not None and (above is None or slack[k] > above[k]):
                 self._insert_one(work, k, i, part, coef, loss, ids)
         return Evaluation(_checked_slack(self, examples, slack), risks, ids)
 
@@ -322,7 +354,9 @@ class PlainOracle(Oracle):
         if planes.counts[0] >= len(planes.next) or planes.counts[1] + n > len(planes.part):
             work.planes = grown(planes, int(planes.counts[0]) + 1024, int(planes.counts[1]) + 4 * n + 65536, -1)
         start, one = np.array([0, n], np.int64), np.array([i], np.int64)
-        batch.insert_batch(work.planes, one, start, part, coef, np.array([loss]), work.stamp, ids[k : k + 1])
+        batch.insert_batch(
+            work.planes, one, np.ones(1, bool), start, part, coef, np.array([loss]), work.stamp, ids[k : k + 1]
+        )
 
     def frank_wolfe(self, work: Work, order: Ints) -> None:
         frozen = _read_only(work.w)

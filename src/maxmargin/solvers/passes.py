@@ -11,7 +11,6 @@ from numba import types
 
 from .._compiled import array, compiled, kernel
 from ..structures.base import signatures
-from ..structures.plain import identity_features, identity_potentials_at
 from .block import block_step
 from .planes import PLANES, insert, score_of, write_difference
 
@@ -105,7 +104,11 @@ def _revisit(
         p = planes.next[p]
     for q in range(m):
         scratch[need[q]] = 0.0
-    potentials_at(pack, w, i, need, m, theta)
+    if potentials_at is None:
+        for q in range(m):
+            theta[need[q]] = w[need[q]]
+    else:
+        potentials_at(pack, w, i, need, m, theta)
     scores = np.empty(n_planes)
     p = planes.head[i]
     for k in range(n_planes):
@@ -207,11 +210,13 @@ def sweep(
 def plain_visit(
     pack, w, average, planes, i, part, coef, loss, c, rule, stamp, state, gaps, theta, scratch, keys, values
 ):  # fmt: skip
-    """One visit for a structure in plain Python, whose planes are feature vectors (parts are weights)."""
+    """One visit for a structure in plain Python, whose planes are feature vectors (parts are weights).
+
+    No first-class function is passed: that would cost more than the visit.
+    """
     oracle = insert(planes, i, part, coef, len(part), loss, stamp)
     _revisit(
-        identity_potentials_at, identity_features, pack, w, average, planes, i, c, oracle, rule, stamp, state, gaps,
-        theta, scratch, (keys, values),
+        None, None, pack, w, average, planes, i, c, oracle, rule, stamp, state, gaps, theta, scratch, (keys, values),
     )  # fmt: skip
 
 

@@ -39,7 +39,9 @@ from numpy.typing import ArrayLike, NDArray
 from .._compiled import array, function_type
 from ..errors import StructureError
 
-__all__ = ["Encoded", "Pack", "RowGroup", "Structure", "freeze", "make_pack", "signatures"]
+__all__ = ["Encoded", "FUNCTIONS", "Pack", "RowGroup", "Structure", "freeze", "make_pack", "signatures"]
+
+FUNCTIONS = ("potentials", "potentials_at", "features", "decode", "parts", "augment", "loss")
 
 
 class Pack(NamedTuple):
@@ -259,12 +261,20 @@ class Structure:
     """Base class of structures with compiled functions.
 
     A subclass sets the functions ``decode``, ``parts``, ``augment`` and ``loss`` (made by
-    ``maxmargin.structures.compiled``, wrapped in ``staticmethod``), and the methods :meth:`encode` and :meth:`output`.
+    ``maxmargin.structures.compiled``; they take no ``self``), and the methods :meth:`encode` and :meth:`output`.
     The feature map may be replaced as well.
     """
 
     exact = True
     """Whether ``decode`` always finds the maximum (the certificate is a bound only then)."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Compiled functions take no ``self``: those written in the body of a subclass become static."""
+        super().__init_subclass__(**options)
+        for name in FUNCTIONS:
+            member = cls.__dict__.get(name)
+            if callable(member) and not isinstance(member, staticmethod):
+                setattr(cls, name, staticmethod(member))
 
     decode: Any
     parts: Any
@@ -302,5 +312,4 @@ class Structure:
 
     def missing(self) -> list[str]:
         """Names of the compiled functions that the class lacks."""
-        names = ("potentials", "potentials_at", "features", "decode", "parts", "augment", "loss")
-        return [name for name in names if not hasattr(self, name)]
+        return [name for name in FUNCTIONS if not hasattr(self, name)]
