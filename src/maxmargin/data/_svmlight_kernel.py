@@ -98,7 +98,7 @@ def power_tables() -> tuple[NDArray[np.float64], NDArray[np.int64]]:
 
     ``scaled[k + 280] = (t, e)`` with ``2**61 <= t < 2**62`` and ``t * 2**e <= 10**k < (t + 1) * 2**e``.
     """
-    small = np.array([10.0**k for k in range(_SMALL_POWER + 1)])
+    small = np.array([float(10**k) for k in range(_SMALL_POWER + 1)])
     scaled = np.empty((2 * _LARGE_POWER + 1, 2), np.int64)
     for k in range(-_LARGE_POWER, _LARGE_POWER + 1):
         power = 10 ** abs(k)
@@ -125,7 +125,7 @@ def _multiplied(mantissa: int, exponent: int, scaled: Any) -> tuple[float, bool]
     rest = high & ((1 << drop) - 1)
     middle = 1 << (drop - 1)
     rounded = (high >> drop) + (rest >= middle)
-    return math.ldexp(float(rounded), shift + 62 + drop), rest < middle - 1 or rest > middle
+    return math.ldexp(float(rounded), int(shift + 62 + drop)), rest < middle - 1 or rest > middle
 
 
 @compiled

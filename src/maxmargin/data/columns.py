@@ -98,8 +98,8 @@ def write_columns(
                 width = width or len(row)
                 if len(row) != width:
                     raise DataError(f"{where} has {len(row)} columns where the first row has {width}")
-                is_text = writable_line(line, first=number == place == 0)
-                if not is_text or _cells(line, separator) != list(row) or row[0] == _DOCUMENT:
+                same = bool(row) and _cells(line, separator) == list(row) and row[0] != _DOCUMENT
+                if not same or not writable_line(line, first=number == place == 0):
                     raise DataError(f"{where} would not be read back as it is: {tuple(row)!r}")
                 stream.write(line + "\n")
             if not row:

@@ -157,8 +157,13 @@ def _parse(
 
     indices, marks = indices[:n_entries], marks[:n_rows]
     small = n_entries == 0 or indices.max() <= _INT32_MAX
-    with np.errstate(over="ignore"):  # infinite float32 values are refused later, where their place is known
-        values = values[:n_entries].astype(dtype, copy=False)
+    with np.errstate(over="ignore"):
+        converted = values[:n_entries].astype(dtype, copy=False)
+    if not np.isfinite(converted).all():
+        place = int(np.argmax(~np.isfinite(converted)))
+        row = int(np.searchsorted(indptr[: n_rows + 1], place, side="right")) - 1
+        token = f"{indices[place]}:{format_number(float(values[place]))}"
+        raise FileFormatError(f"the value is too large for {dtype}", path=path, line=int(lines[row]), token=token)
     rows = dict(
         y=_decode(text, label_at[:n_rows], lines, path) if text_labels else y[:n_rows],
         qid=qid[:n_rows],
@@ -169,7 +174,7 @@ def _parse(
         unsorted=marks & parser.UNSORTED != 0,
         count=np.diff(indptr[: n_rows + 1]),
         indices=indices.astype(np.int32) if small else indices,
-        values=values,
+        values=converted,
     )
     return rows, next_line
 
@@ -251,10 +256,10 @@ def _matrix(
     indices, values = rows["indices"], rows["values"]
     indptr = np.concatenate([[0], np.cumsum(rows["count"])])
 
-    def error(problem: str, wrong: NDArray[np.bool_], base: int = 0) -> FileFormatError:
+    def error(problem: str, wrong: NDArray[np.bool_], token: str | None = None) -> FileFormatError:
         first = int(np.argmax(wrong))
         row = int(np.searchsorted(indptr, first, side="right")) - 1
-        token = f"{indices[first] + base}:{format_number(float(values[first]))}"
+        token = token or f"{indices[first]}:{format_number(float(values[first]))}"
         return FileFormatError(problem, path=path, line=int(rows["line"][row]), token=token)
 
     lowest, largest = (int(indices.min()), int(indices.max())) if len(indices) else (1, 0)
@@ -268,8 +273,6 @@ def _matrix(
     elif n_features < width:
         counting = f"where indices count from {'one' if base else 'zero'}"
         raise error(f"the index is beyond n_features={n_features} {counting}", indices >= n_features + base)
-    if values.dtype == np.float32 and not np.isfinite(values).all():
-        raise error("the value is too large for float32", ~np.isfinite(values))
 
     index_type = np.int32 if max(n_features, len(indices)) <= _INT32_MAX else np.int64
     indices = indices.astype(index_type, copy=False)
@@ -278,10 +281,9 @@ def _matrix(
     if rows["unsorted"].any():
         X.has_sorted_indices = False
         X.sort_indices()
-        indices, values = X.indices, X.data
-        twice = np.concatenate([[False], indices[1:] == indices[:-1]])
+        twice = np.concatenate([[False], X.indices[1:] == X.indices[:-1]])
         twice[indptr[:-1][rows["count"] > 0]] = False  # the first of a row has nothing before it
         if twice.any():
-            raise error("an index occurs twice in one row", twice, base)
+            raise error("an index occurs twice in one row", twice, f"{X.indices[np.argmax(twice)] + base}:")
     X.has_sorted_indices = X.has_canonical_format = True
     return X

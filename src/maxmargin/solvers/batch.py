@@ -7,7 +7,7 @@ from numba import types
 
 from .._compiled import array, compiled, kernel
 from ..structures.base import signatures
-from .planes import PLANES, insert, score_of, write_difference
+from .planes import PLANES, cached_scores, insert, write_difference
 
 __all__ = ["accumulate", "best_cached", "decode_batch", "evaluate_batch", "insert_batch"]
 
@@ -109,17 +109,16 @@ def accumulate(features, pack, planes, examples, ids, scale, out):
 def best_cached(potentials_at, pack, w, planes, sizes, examples, ids, scores):
     """The best cached plane of each example under ``w`` and its score."""
     theta = np.empty(sizes[0])
+    scratch = np.zeros(sizes[0])
     for k in range(len(examples)):
         i = examples[k]
+        found = cached_scores(potentials_at, pack, w, planes, i, theta, scratch)
         p = planes.head[i]
         ids[k] = p
         scores[k] = 0.0
-        while p >= 0:
-            at, length = planes.start[p], planes.length[p]
-            potentials_at(pack, w, i, planes.part[at : at + length], length, theta)
-            value = score_of(planes, p, theta)
-            if value > scores[k]:
-                scores[k] = value
+        for q in range(len(found)):
+            if found[q] > scores[k]:
+                scores[k] = found[q]
                 ids[k] = p
             p = planes.next[p]
 

@@ -120,6 +120,7 @@ def minimize(
     *,
     C: float,
     sample_weight: Reals | None = None,
+    order: NDArray[np.int64] | None = None,
     tol: float = 1e-3,
     max_passes: int = 100,
     max_time: float | None = None,
@@ -138,6 +139,8 @@ def minimize(
     C : float
     sample_weight : float64 array of shape (n_examples,), optional
         ``s_i >= 0``; examples of weight 0 are left out.
+    order : int64 array, optional
+        The examples in the order that ``random_state`` shuffles (all by default).
     tol : float
         Relative duality gap at which to stop.
     max_passes : int
@@ -161,7 +164,7 @@ def minimize(
     """
     Scaling.C(C)
     weight = np.ones(oracle.n_examples) if sample_weight is None else np.asarray(sample_weight, np.float64)
-    examples = np.flatnonzero(weight > 0)
+    examples = np.flatnonzero(weight > 0) if order is None else order[weight[order] > 0]
     if not len(examples):
         raise DataError("no example has positive weight: sample_weight is 0 everywhere" if len(weight) else "no examples")
     task = Task(

@@ -12,7 +12,7 @@ from numba import types
 from .._compiled import array, compiled, kernel
 from ..structures.base import signatures
 from .block import block_step
-from .planes import PLANES, insert, score_of, write_difference
+from .planes import PLANES, cached_scores, insert, score_of, write_difference
 
 __all__ = [
     "DUAL",
@@ -81,39 +81,10 @@ def _revisit(
     potentials_at, features, pack, w, average, planes, i, c, oracle, rule, stamp, state, gaps, theta, scratch, work
 ):
     """A step of example ``i`` from its cached planes alone: only the potentials they touch are gathered."""
-    n_planes = n_entries = np.int64(0)
-    p = planes.head[i]
-    while p >= 0:
-        n_planes += 1
-        n_entries += planes.length[p]
-        p = planes.next[p]
-    if n_planes < 2:
+    scores = cached_scores(potentials_at, pack, w, planes, i, theta, scratch)
+    if len(scores) < 2:
         gaps[i] = 0.0
         return
-    need = np.empty(n_entries, np.int32)
-    m = np.int64(0)
-    p = planes.head[i]
-    while p >= 0:
-        at = planes.start[p]
-        for q in range(at, at + planes.length[p]):
-            part = planes.part[q]
-            if scratch[part] == 0.0:
-                scratch[part] = 1.0
-                need[m] = part
-                m += 1
-        p = planes.next[p]
-    for q in range(m):
-        scratch[need[q]] = 0.0
-    if potentials_at is None:
-        for q in range(m):
-            theta[need[q]] = w[need[q]]
-    else:
-        potentials_at(pack, w, i, need, m, theta)
-    scores = np.empty(n_planes)
-    p = planes.head[i]
-    for k in range(n_planes):
-        scores[k] = score_of(planes, p, theta)
-        p = planes.next[p]
     _finish(features, pack, w, average, planes, i, c, scores, oracle, rule, stamp, state, gaps, scratch, work)
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .._compiled import array, compiled, kernel
 
-__all__ = ["PLANES", "Planes", "active_counts", "grown", "insert", "new_planes", "score_of", "write_difference"]
+__all__ = ["PLANES", "Planes", "active_counts", "cached_scores", "grown", "insert", "new_planes", "score_of", "write_difference"]
 
 
 class Planes(NamedTuple):
@@ -187,6 +187,45 @@ def score_of(planes, p, theta):
     for q in range(at, at + planes.length[p]):
         total += planes.coef[q] * theta[planes.part[q]]
     return total
+
+
+@compiled
+def cached_scores(potentials_at, pack, w, planes, i, theta, scratch):
+    """Scores of all planes of an example in list order; only the potentials that they touch are gathered.
+
+    ``potentials_at`` None means that the potentials are the weights; the branch is resolved when compiling.
+    """
+    n_planes = n_entries = np.int64(0)
+    p = planes.head[i]
+    while p >= 0:
+        n_planes += 1
+        n_entries += planes.length[p]
+        p = planes.next[p]
+    need = np.empty(n_entries, np.int32)
+    m = np.int64(0)
+    p = planes.head[i]
+    while p >= 0:
+        at = planes.start[p]
+        for q in range(at, at + planes.length[p]):
+            part = planes.part[q]
+            if scratch[part] == 0.0:
+                scratch[part] = 1.0
+                need[m] = part
+                m += 1
+        p = planes.next[p]
+    for q in range(m):
+        scratch[need[q]] = 0.0
+    if potentials_at is None:
+        for q in range(m):
+            theta[need[q]] = w[need[q]]
+    else:
+        potentials_at(pack, w, i, need, m, theta)
+    scores = np.empty(n_planes)
+    p = planes.head[i]
+    for k in range(n_planes):
+        scores[k] = score_of(planes, p, theta)
+        p = planes.next[p]
+    return scores
 
 
 def active_counts(planes: Planes) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .._compiled import compiled
-    from .base import Encoded, Pack, RowGroup, Structure, make_pack
+    from .base import Encoded, Pack, RowGroup, Structure, make_pack, n_rows, true_output
     from .check import CheckReport, check_structure
     from .plain import PlainStructure
 
@@ -24,6 +24,8 @@ __all__ = [
     "check_structure",
     "compiled",
     "make_pack",
+    "n_rows",
+    "true_output",
 ]
 
 _HOME_OF = {
@@ -36,6 +38,8 @@ _HOME_OF = {
     "check_structure": ".check",
     "compiled": ".._compiled",
     "make_pack": ".base",
+    "n_rows": ".base",
+    "true_output": ".base",
 }
 
 

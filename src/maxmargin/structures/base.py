@@ -36,10 +36,12 @@ import numpy as np
 from numba import types
 from numpy.typing import ArrayLike, NDArray
 
-from .._compiled import array, function_type
+from .._compiled import array, compiled, function_type
 from ..errors import StructureError
 
-__all__ = ["Encoded", "FUNCTIONS", "Pack", "RowGroup", "Structure", "freeze", "make_pack", "signatures"]
+__all__ = [
+    "Encoded", "FUNCTIONS", "Pack", "RowGroup", "Structure", "freeze", "make_pack", "n_rows", "signatures", "true_output",
+]  # fmt: skip
 
 FUNCTIONS = ("potentials", "potentials_at", "features", "decode", "parts", "augment", "loss")
 
@@ -77,6 +79,18 @@ class Pack(NamedTuple):
     ints: NDArray[np.int64]
     reals: NDArray[np.float64]
     table: NDArray[np.int32]
+
+
+@compiled
+def n_rows(pack, i, group=0):
+    """Number of rows of a group of example ``i``."""
+    return pack.row_start[group, i + 1] - pack.row_start[group, i]
+
+
+@compiled
+def true_output(pack, i):
+    """True output of example ``i``, as a read-only view."""
+    return pack.target[pack.target_start[i] : pack.target_start[i + 1]]
 
 
 class Signatures(NamedTuple):

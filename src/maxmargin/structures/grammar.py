@@ -31,7 +31,7 @@ __all__ = ["Grammar", "binarize", "clean", "debinarize", "is_intermediate", "lab
 Factor = Literal["right", "left"]
 
 _INTERMEDIATE = re.compile(r"(?:[^\\|]|\\.)*\|", re.DOTALL)
-_FUNCTIONS = re.compile(r"([^-].*?)[-=].*", re.DOTALL)
+_FUNCTIONS = re.compile(r"\A([^-].*?)[-=].*", re.DOTALL)
 _CHAIN_LABEL = re.compile(r"(?:[^\\+]|\\.)+", re.DOTALL)
 
 
@@ -216,7 +216,9 @@ class Grammar:
             raise DataError("no trees to read a grammar off")
         nothing = np.zeros(0, np.int32)
         cleaned = [_cleaned(tree, i, functions, empty) for i, tree in enumerate(trees)]
-        plain = cls((), *[nothing] * 5, _root_of(cleaned), horizontal, factor, functions, empty)
+        plain = cls(
+            (), nothing, nothing, nothing, nothing, nothing, _root_of(cleaned), horizontal, factor, functions, empty
+        )
         rules: set[tuple[str, ...]] = set()
         words: set[str] = set()
         tops: set[str] = set()
@@ -311,7 +313,7 @@ class Grammar:
             if known and k == 0 and numbers[0] not in self._sets[1]:
                 known, what = False, f"symbol {node.label!r} at the top"
             if not known:
-                raise DataError(f"tree {index} is outside the grammar: it has the {what}, which no tree of the grammar has")
+                raise DataError(f"tree {index} is outside the grammar, which has no {what}")
             out[k] = start, start + sizes[k], numbers[k], rule
             start += node.is_preterminal
         return out

@@ -1,0 +1,267 @@
+"""What all estimators share: common parameters, the call of the solver, warm starts, progress, honest endings."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import numbers
+import os
+import sys
+import warnings
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+
+from ._compiled import notice_when_compiling
+from .errors import DataError
+from .problem import Certificate, Scaling
+from .solvers import by_name
+from .solvers.base import WarmStart
+from .solvers.loop import Record, Result, minimize
+from .solvers.oracle import Oracle
+from .status import Status
+
+__all__ = ["LabelIndex", "MarginEstimator", "check_sample_weight", "resolve_n_jobs"]
+
+Reals = NDArray[np.float64]
+
+
+class LabelIndex:
+    """Labels of any hashable type and their numbers: sorted where they can be sorted, else by first occurrence."""
+
+    def __init__(self, labels: Iterable[Hashable]) -> None:
+        distinct = list(dict.fromkeys(labels))
+        try:
+            self.labels: list[Any] = sorted(distinct)  # type: ignore[type-var]
+        except TypeError:
+            self.labels = distinct
+        self.number = {label: k for k, label in enumerate(self.labels)}
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+class MarginEstimator(BaseEstimator):  # type: ignore[misc]
+    """Base of the estimators; subclasses list the parameters in their own ``__init__``."""
+
+    C: float
+    tol: float
+    max_passes: int
+    max_time: float | None
+    solver: Any
+    n_jobs: int | None
+    random_state: Any
+    verbose: int
+    warm_start: bool
+    callback: Callable[[Record, Reals], Any] | None
+
+    certificate_: Certificate
+    history_: list[Record]
+    solver_: str
+
+    def _check_parameters(self) -> None:
+        _number(self, "C", low=0.0, low_allowed=False)
+        _number(self, "tol", low=0.0)
+        _number(self, "max_passes", low=1, integral=True)
+        if self.max_time is not None:
+            _number(self, "max_time", low=0.0)
+        if self.callback is not None and not callable(self.callback):
+            raise ValueError(f"callback must be callable, not {self.callback!r}")
+        resolve_n_jobs(self.n_jobs)
+        Scaling.C(self.C)
+
+    def _optimize(
+        self,
+        oracle: Oracle,
+        sample_weight: Reals | None,
+        initial: Reals | None = None,
+        *,
+        order: NDArray[np.int64] | None = None,
+    ) -> Result:
+        """Run the solver; warns when it stopped short, remembers what a warm start needs.
+
+        The caller stores the weights, then calls :meth:`_finish`, which raises the KeyboardInterrupt that was held back.
+        """
+        solver = by_name(self.solver)
+        warm = None
+        fingerprint = _fingerprint(oracle) if self.warm_start else ""
+        if initial is not None and len(initial) == oracle.n_weights:
+            planes = None
+            if fingerprint and getattr(self, "_warm", ("", None))[0] == fingerprint:
+                planes = self._warm[1]
+            warm = WarmStart(np.asarray(initial, np.float64), planes)
+        progress = _Progress(self.verbose, self.callback, type(self).__name__)
+        seed = self.random_state
+        if isinstance(seed, np.random.RandomState):
+            seed = int(seed.randint(2**31 - 1))
+        with progress:
+            result = minimize(
+                oracle,
+                solver,
+                C=self.C,
+                sample_weight=sample_weight,
+                order=order,
+                tol=self.tol,
+                max_passes=self.max_passes,
+                max_time=self.max_time,
+                random_state=seed,
+                n_jobs=resolve_n_jobs(self.n_jobs),
+                warm_start=warm,
+                callback=progress.callback,
+            )
+        progress.close(result.certificate)
+        if self.warm_start:
+            self._warm = (fingerprint, result.planes)
+        return result
+
+    def _finish(self, result: Result) -> None:
+        """Store the figures; then speak of an early end."""
+        self.certificate_ = certificate = result.certificate
+        self.history_ = result.history
+        self.solver_ = certificate.solver
+        self.n_iter_ = certificate.passes
+        status = certificate.status
+        if status is Status.INTERRUPTED:
+            raise KeyboardInterrupt(f"{type(self).__name__}.fit was interrupted; it keeps the best model so far")
+        if not status.ok and status is not Status.STOPPED:
+            gap = "" if "perceptron" in certificate.solver else f" at a relative gap of {certificate.relative_gap:.2g} (tol {self.tol:g})"
+            warnings.warn(
+                f"{type(self).__name__} stopped by {status}{gap} after {certificate.passes} passes. {status.advice}",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = dict(super().__getstate__())
+        state.pop("_warm", None)  # planes are as large as the data; a pickle is for prediction
+        return state
+
+
+def _number(
+    estimator: Any, name: str, *, low: float, low_allowed: bool = True, integral: bool = False
+) -> None:
+    value = getattr(estimator, name)
+    kind = numbers.Integral if integral else numbers.Real
+    good = isinstance(value, kind) and not isinstance(value, bool) and not math.isnan(float(value))
+    if good:
+        good = float(value) >= low if low_allowed else float(value) > low
+    if not good or (math.isinf(float(value)) and name != "max_time"):
+        what = "an integer" if integral else "a finite number"
+        raise ValueError(
+            f"{type(estimator).__name__}: {name} must be {what} {'>=' if low_allowed else '>'} {low:g}, not {value!r}"
+        )
+
+
+def resolve_n_jobs(n_jobs: int | None) -> int:
+    """Number of threads: None is 1, negative numbers count from the number of cores as in joblib."""
+    if n_jobs is None:
+        return 1
+    if not isinstance(n_jobs, numbers.Integral) or n_jobs == 0:
+        raise ValueError(f"n_jobs must be a non-zero integer or None, not {n_jobs!r}")
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+    return int(n_jobs) if n_jobs > 0 else max(1, cores + 1 + int(n_jobs))
+
+
+def check_sample_weight(sample_weight: ArrayLike | None, n: int) -> Reals | None:
+    """Weights of examples as float64.
+
+    Raises
+    ------
+    DataError
+        When the number of weights is wrong, a weight is negative or not finite, or none is positive.
+    """
+    if sample_weight is None:
+        return None
+    out = np.asarray(sample_weight, np.float64)
+    if out.ndim == 0:
+        out = np.full(n, float(out))
+    if out.shape != (n,):
+        raise DataError(f"sample_weight has shape {out.shape}; it needs one weight for each of the {n} examples")
+    bad = np.flatnonzero(~(np.isfinite(out) & (out >= 0)))
+    if len(bad):
+        raise DataError(f"sample_weight[{bad[0]}] is {out[bad[0]]}; weights must be finite and at least 0")
+    if not (out > 0).any():
+        raise DataError("sample_weight is zero for every example: there is nothing to learn from")
+    return out
+
+
+def _fingerprint(oracle: Oracle) -> str:
+    """Hash of the encoded examples: planes of an earlier fit are reused for the very same ones only."""
+    digest = hashlib.blake2b(digest_size=16)
+    if not len(oracle.pack.target_start):  # plain Python structures: no way to know
+        return ""
+    for array in oracle.pack:
+        digest.update(f"{array.dtype}{array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).view(np.uint8).data if array.size else b"")
+    return digest.hexdigest()
+
+
+class _Progress:
+    """One line for each pass: primal, dual, gap, time. On a terminal the line is rewritten in place."""
+
+    def __init__(
+        self, verbose: int, user: Callable[[Record, Reals], Any] | None, name: str
+    ) -> None:
+        self.verbose, self.user, self.name = int(verbose), user, name
+        self.out = sys.stderr
+        self._notice = notice_when_compiling(self.out) if self.verbose else None
+        self._shown = 0.0
+        self._open_line = False
+        self._header = False
+
+    @property
+    def callback(self) -> Callable[[Record, Reals], Any] | None:
+        """What the solver calls after each pass."""
+        return self.user if not self.verbose else self._after_pass
+
+    def __enter__(self) -> _Progress:
+        if self._notice is not None:
+            self._notice.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._hush()
+        if self._open_line:
+            print(file=self.out, flush=True)
+            self._open_line = False
+
+    def _hush(self) -> None:
+        if self._notice is not None:
+            self._notice.__exit__(None, None, None)
+            self._notice = None
+
+    def _after_pass(self, record: Record, w: Reals) -> Any:
+        self._hush()
+        if not self._header:
+            print(f"{'pass':>5} {'primal':>13} {'dual':>13} {'rel. gap':>10} {'seconds':>8}", file=self.out)
+            self._header = True
+        tilde = " " if record.exact else "~"
+        primal = f"{record.primal:13.6g}" if np.isfinite(record.primal) else f"{'-':>13}"
+        gap = f"{record.relative_gap:9.2e}" if np.isfinite(record.primal) else f"{'-':>9}"
+        line = f"{record.passes:5d} {tilde}{primal[1:]} {record.dual:13.6g} {tilde}{gap} {record.seconds:8.1f}"
+        if self.out.isatty() and self.verbose == 1:
+            print("\r" + line, end="", file=self.out, flush=True)
+            self._open_line = True
+        elif self.verbose > 1 or record.exact or record.seconds >= self._shown:
+            print(line, file=self.out, flush=True)
+            self._shown = max(1.0, 1.3 * record.seconds)
+        return self.user(record, w) if self.user is not None else None
+
+    def close(self, certificate: Certificate) -> None:
+        """The certificate at the end."""
+        if self.verbose:
+            print(f"{self.name} ({certificate.solver}): {certificate}", file=self.out, flush=True)
+            if not certificate.status.ok:
+                print(certificate.status.advice, file=self.out, flush=True)
+
+
+def check_lengths(X: Sequence[Any], y: Sequence[Any]) -> None:
+    """Equal numbers of inputs and outputs, at least one."""
+    if len(X) != len(y):
+        raise DataError(f"X has {len(X)} sequences and y has {len(y)}; they must be equal")
+    if len(X) == 0:
+        raise DataError("X is empty: there is nothing to learn from")

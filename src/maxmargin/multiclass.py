@@ -1,0 +1,235 @@
+"""Multiclass support vector machine in the form of Crammer and Singer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ._estimator import MarginEstimator, check_sample_weight
+from .errors import DataError
+from .structures.base import Encoded
+
+__all__ = ["MulticlassSVM"]
+
+
+class MulticlassSVM(ClassifierMixin, MarginEstimator):  # type: ignore[misc]
+    """Linear multiclass SVM (Crammer-Singer) with a certificate.
+
+    Minimises ``1/2 sum_k |w_k|^2 + C sum_i s_i max_k [cost(y_i, k) + <w_k - w_(y_i), x_i>]``. The prediction is the
+    class with the highest score ``<w_k, x>``.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the slacks; ``C = 1 / (lambda n)`` gives the lambda form.
+    loss : {"zero_one"} or array of shape (n_classes, n_classes), default="zero_one"
+        ``loss[true, predicted]``, rows and columns in the order of ``classes_`` (sorted).
+    fit_intercept : bool, default=True
+        Append a constant feature. Its weight is penalised like the others.
+    intercept_scaling : float, default=1.0
+        Value of the constant feature; larger values penalise the intercept less.
+    class_weight : dict, "balanced" or None, default=None
+        Factors on ``C`` for the examples of each class.
+    tol : float, default=1e-3
+        Relative duality gap at which to stop.
+    max_passes : int, default=1000
+        Passes over the data.
+    max_time : float, optional
+        Seconds.
+    solver : str or solver object, default="auto"
+        ``"frank_wolfe"``, ``"n_slack"``, ``"one_slack"``, ``"averaged_perceptron"``, ``"perceptron"``.
+    n_jobs : int, optional
+        Threads for evaluations; the model does not depend on it.
+    random_state : int or RandomState, optional
+        Order of the visits.
+    verbose : int, default=0
+        1 shows progress, 2 every pass.
+    warm_start : bool, default=False
+        Start from the weights of the last fit.
+    callback : callable, optional
+        ``callback(record, w)`` after every pass; a true answer stops the fit.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+    coef_ : array of shape (n_classes, n_features)
+    intercept_ : array of shape (n_classes,)
+    certificate_ : Certificate
+    history_ : list of Record
+    solver_ : str
+        Name of the solver used.
+    n_iter_ : int
+        Passes over the data.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from maxmargin import MulticlassSVM
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = MulticlassSVM(C=1.0, random_state=0).fit(X, y)
+    >>> bool(model.certificate_.relative_gap <= 1e-3)
+    True
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        loss: Literal["zero_one"] | ArrayLike = "zero_one",
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        class_weight: dict[Any, float] | Literal["balanced"] | None = None,
+        tol: float = 1e-3,
+        max_passes: int = 1000,
+        max_time: float | None = None,
+        solver: Any = "auto",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        warm_start: bool = False,
+        callback: Callable[..., Any] | None = None,
+    ) -> None:
+        self.C = C
+        self.loss = loss
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_passes = max_passes
+        self.max_time = max_time
+        self.solver = solver
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.warm_start = warm_start
+        self.callback = callback
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> MulticlassSVM:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+        y : array of shape (n,)
+            Classes of any type that can be sorted.
+        sample_weight : array of shape (n,), optional
+            Factors on the slacks; 0 leaves a row out, negative ones are refused.
+
+        Raises
+        ------
+        ValueError
+            For invalid parameters or data (one class, NaN, wrong shapes): says which and where.
+        KeyboardInterrupt
+            After Ctrl-C, with the best model so far already stored.
+        """
+        from .solvers.oracle import CompiledOracle
+        from .structures.multiclass import Multiclass
+        from .structures.rows import merge_equal_rows
+
+        self._check_parameters()
+        X, y = validate_data(
+            self, X, y, accept_sparse="csr", dtype=np.float64, order="C", accept_large_sparse=True
+        )
+        check_classification_targets(y)
+        classes, number = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
+            raise DataError(
+                f"MulticlassSVM needs at least two classes; y has one class only: {classes[0]!r}"
+            )
+        weight = self._weights(sample_weight, classes, y)
+        costs = None
+        if not isinstance(self.loss, str):
+            costs = np.asarray(self.loss, np.float64)
+        elif self.loss != "zero_one":
+            raise ValueError(f"loss must be 'zero_one' or a cost matrix, not {self.loss!r}")
+        structure = Multiclass(len(classes), costs)
+        X = _canonical(X)
+        order, weight = merge_equal_rows(X, number, weight)
+        encoded: Encoded = structure.encode(_with_constant(X, self._constant()), number)
+        initial = None
+        if self.warm_start and hasattr(self, "coef_") and np.array_equal(self.classes_, classes):
+            if self.coef_.shape[1] == X.shape[1]:
+                initial = _joined(self.coef_, self.intercept_, self._constant())
+        result = self._optimize(CompiledOracle(structure, encoded), weight, initial, order=order)
+        W = result.w.reshape(-1, len(classes))
+        self.classes_ = classes
+        self.coef_ = np.ascontiguousarray(W[: X.shape[1]].T)
+        constant = self._constant()
+        self.intercept_ = W[-1] * constant if constant else np.zeros(len(classes))
+        self._finish(result)
+        return self
+
+    def _constant(self) -> float:
+        return float(self.intercept_scaling) if self.fit_intercept else 0.0
+
+    def _weights(
+        self, sample_weight: ArrayLike | None, classes: NDArray[Any], y: NDArray[Any]
+    ) -> NDArray[np.float64] | None:
+        weight = check_sample_weight(sample_weight, len(y))
+        if self.class_weight is None:
+            return weight
+        if isinstance(self.class_weight, dict):
+            unknown = [label for label in self.class_weight if label not in classes.tolist()]
+            if unknown:
+                raise DataError(f"class_weight names the class {unknown[0]!r}, which is not in y")
+        factors = compute_class_weight(self.class_weight, classes=classes, y=y)
+        return check_sample_weight(
+            (1.0 if weight is None else weight) * factors[np.searchsorted(classes, y)], len(y)
+        )
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Scores of shape (n, n_classes); for two classes the difference second minus first, of shape (n,)."""
+        scores = self._scores(X)
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        check_is_fitted(self, "coef_")
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        return np.asarray(X @ self.coef_.T) + self.intercept_
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Class with the highest score, of shape (n,); the first in ``classes_`` on ties."""
+        decision = self.decision_function(X)
+        best = (decision > 0).astype(int) if decision.ndim == 1 else decision.argmax(1)
+        return self.classes_[best]
+
+
+def _canonical(X: Any) -> Any:
+    """Sparse rows with sorted and distinct entries; the caller's matrix is left as it is."""
+    if sp.issparse(X) and not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
+
+
+def _with_constant(X: Any, constant: float) -> Any:
+    """``X`` with a constant column."""
+    if not constant:
+        return X
+    if sp.issparse(X):
+        return sp.hstack([X, sp.csr_matrix(np.full((X.shape[0], 1), constant))], format="csr")
+    out = np.empty((X.shape[0], X.shape[1] + 1))
+    out[:, :-1] = X
+    out[:, -1] = constant
+    return out
+
+
+def _joined(coef: NDArray[np.float64], intercept: NDArray[np.float64], constant: float) -> NDArray[np.float64]:
+    """The weights as the solver lays them out."""
+    W = coef.T
+    if constant:
+        W = np.vstack([W, intercept[None] / constant])
+    return np.ascontiguousarray(W).ravel()

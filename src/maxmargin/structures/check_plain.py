@@ -1,0 +1,240 @@
+"""Checks of structures in plain Python; :func:`.check.check_structure` is their public face."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import DataError, StructureError
+from .check_report import Abandoned, Ledger, shown
+from .check_tools import (
+    Candidates, Champions, Claim, Output, check_pickle, check_threads, check_truth_is_listed, compare, frozen,
+    listed_candidates, random_weights, thawed, unchanged,
+)  # fmt: skip
+from .plain import METHODS, sparse_vector
+
+__all__ = ["PLAIN_CHECKS", "PlainCheck"]
+
+Reals = NDArray[np.float64]
+
+PLAIN_CHECKS = (
+    "methods", "read-only inputs", "joint features", "loss", "outputs", "argmax", "loss-augmented argmax", "two threads",
+    "pickle",
+)  # fmt: skip
+_ARGUMENTS = {"joint_features": ("x", "y"), "loss": ("y_true", "y"), "argmax": ("x", "w", "y_true")}
+_CLAIMS = (
+    Claim("argmax", "score", "argmax(x, w)", "return the output with the largest <w, joint_features(x, y)>"),
+    Claim(
+        "loss-augmented argmax", "loss + score", "argmax(x, w, y_true)",
+        "return the output with the largest loss(y_true, y) + <w, joint_features(x, y)>", " (y_true seems to be ignored)",
+    ),
+)  # fmt: skip
+# Without a list of outputs, argmaxes under so many more weights stand in for it.
+_MORE_WEIGHTS = 20
+
+
+class PlainCheck:
+    """One run of the checks on a plain structure; what it finds goes into the ledger."""
+
+    def __init__(
+        self, structure: Any, X: Sequence[Any], Y: Sequence[Any], ledger: Ledger, candidates: Candidates | None,
+        n_weights: int, rng: np.random.Generator, max_outputs: int,
+    ) -> None:  # fmt: skip
+        self.structure, self.ledger, self.rng, self.max_outputs = structure, ledger, rng, max_outputs
+        self.exact = bool(getattr(structure, "exact", True))
+        self.X, self.Y = [frozen(x) for x in X], [frozen(y) for y in Y]
+        self.candidates = None if candidates is None else listed_candidates(candidates, self.X, len(self.X))
+        self.lists = self.candidates is None and callable(getattr(structure, "outputs", None))
+        self.n_weights = n_weights
+        self.length, self.norm = -1, 0.0
+        self.w: Reals = np.empty((0, 0))
+
+    def run(self) -> None:
+        """All checks."""
+        missing = [name for name in METHODS if not callable(getattr(self.structure, name, None))]
+        if missing:
+            self.ledger.fault("methods", None, f"lacks {', '.join(missing)}; a plain structure defines {', '.join(METHODS)}")
+            return
+        self.ledger.passed("methods", None, len(METHODS))
+        if not self._make_weights():
+            return
+        for check in ("argmax", "loss-augmented argmax"):
+            self.ledger.note(check, "exact = False: no maximum is asked for" if not self.exact else self._compared_with())
+        before, originals = self.w.copy(), [(frozen(x), frozen(y)) for x, y in zip(self.X, self.Y)]
+        for i, original in enumerate(originals):
+            try:
+                self._examine(i)
+            except Abandoned:
+                continue
+            if not unchanged((self.X[i], self.Y[i]), original):
+                self.ledger.fault("read-only inputs", i, "x or y_true was changed by a method; work on a copy")
+        for k, j in np.argwhere(self.w != before)[:1]:
+            self.ledger.fault(
+                "read-only inputs", None, f"argmax changed w[{j}] from {before[k, j]:.10g} to {self.w[k, j]:.10g}; work on "
+                "a copy"
+            )  # fmt: skip
+        if not self.ledger.clean:
+            self.ledger.note("two threads", "after the faults")
+            self.ledger.note("pickle", "after the faults")
+            return
+        expected = self._answers(self.structure)
+        check_threads(self.ledger, expected, lambda order: self._answers(self.structure, order))
+        check_pickle(self.structure, self.ledger, lambda again: self._answers(again) == expected)
+
+    def _compared_with(self) -> str:
+        if self.candidates is not None:
+            return "compared with the candidates given"
+        if self.lists:
+            return "compared with all outputs"
+        return "compared with outputs met under other weights; define outputs(x) or give candidates for a proof"
+
+    def _make_weights(self) -> bool:
+        norms = []
+        for i in range(len(self.X)):
+            try:
+                norms.append(float(np.linalg.norm(self._features(i, self.Y[i])[1])))
+            except Abandoned:
+                continue
+        if not norms:
+            return False
+        self.norm = float(np.mean(norms))
+        self.w = random_weights(self.rng, self.n_weights, self.length, self.norm).view()
+        self.w.flags.writeable = False
+        return True
+
+    # --- calls of the user's methods
+
+    def _call(self, check: str, i: int, method: str, *args: Any) -> Any:
+        try:
+            return getattr(self.structure, method)(*args)
+        except Exception as error:
+            if isinstance(error, ValueError) and "read-only" in str(error):
+                self.ledger.abandon(
+                    "read-only inputs", i, f"{method} writes to its argument {self._written(method, args)} ({error}); work "
+                    "on a copy", error
+                )  # fmt: skip
+            self.ledger.abandon(check, i, f"{method} raised {type(error).__name__}: {error}", error)
+
+    def _written(self, method: str, args: Sequence[Any]) -> str:
+        """The argument that must be writable for a call to succeed."""
+        for k, name in enumerate(_ARGUMENTS[method][: len(args)]):
+            try:
+                getattr(self.structure, method)(*args[:k], thawed(args[k]), *args[k + 1 :])
+            except Exception:
+                continue
+            return name
+        return " or ".join(_ARGUMENTS[method])
+
+    def _features(self, i: int, y: Any) -> tuple[NDArray[np.int32], Reals]:
+        vector = self._call("joint features", i, "joint_features", self.X[i], y)
+        try:
+            index, value, length = sparse_vector(vector, getattr(self.structure, "n_features", None), f"output {shown(y)}")
+        except (DataError, StructureError) as error:
+            dense = vector if isinstance(vector, np.ndarray) and vector.dtype.kind == "f" else np.zeros(0)
+            bad = np.flatnonzero(~np.isfinite(dense))
+            where = f" (index {bad[0]} of {dense.size} is {dense.flat[bad[0]]})" if len(bad) else ""
+            self.ledger.abandon("joint features", i, f"{error}{where}", error)
+        if self.length < 0:
+            self.length = length
+        elif length != self.length:
+            self.ledger.abandon(
+                "joint features", i, f"joint_features has length {length} for output {shown(y)} but {self.length} before; "
+                "it must be the same for all examples and outputs",
+            )  # fmt: skip
+        self.ledger.passed("joint features", i)
+        return index, value
+
+    def _loss(self, i: int, y: Any) -> float:
+        said = self._call("loss", i, "loss", self.Y[i], y)
+        try:
+            value = float(said)
+        except (TypeError, ValueError) as error:
+            self.ledger.abandon("loss", i, f"loss of output {shown(y)} is {shown(said)}; return a number", error)
+        if not 0.0 <= value < np.inf:
+            self.ledger.abandon(
+                "loss", i, f"the loss of output {shown(y)} is {value!r}; it must be finite and at least 0 (it is 0 for the truth)"
+            )
+        self.ledger.passed("loss", i)
+        return value
+
+    def _judged(self, i: int, y: Any, source: str) -> Output:
+        index, value = self._features(i, y)
+        return Output(y, source, self.w[:, index] @ value, self._loss(i, y))
+
+    # --- one example
+
+    def _examine(self, i: int) -> None:
+        truth = self._judged(i, self.Y[i], "the truth")
+        if truth.loss != 0.0:
+            self.ledger.fault("loss", i, f"the loss of the true output is {truth.loss!r}; it must be 0 for y == y_true")
+        found = [[self._found(i, w, augmented) for w in self.w] for augmented in (False, True)]
+        self.ledger.passed("read-only inputs", i, 2 * len(self.w))
+        every, listed = Champions(len(self.w)), Champions(len(self.w))
+        for output in (truth, *found[0], *found[1]):
+            every.add(output, output.values)
+        nearest, complete = np.inf, False
+        if self.candidates is None and not self.lists:
+            for output in self._met(i):
+                every.add(output, output.values)
+        else:
+            for output in self._listed(i):
+                every.add(output, output.values)
+                listed.add(output, output.values)
+                if abs(output.scores[-1] - truth.scores[-1]) < abs(nearest - truth.scores[-1]):
+                    nearest = float(output.scores[-1])
+            complete = self.lists and listed.count <= self.max_outputs
+            if self.lists and not complete:
+                self.ledger.note("outputs", f"example {i} has more than max_outputs = {self.max_outputs}; the first were used")
+        if complete:
+            check_truth_is_listed(self.ledger, i, truth.scores, nearest, listed.count)
+        if self.exact:
+            compare(self.ledger, i, _CLAIMS, found, every, listed if complete else None)
+
+    def _found(self, i: int, w: Reals, augmented: bool) -> Output:
+        y = self._call(_CLAIMS[augmented].check, i, "argmax", self.X[i], w, self.Y[i] if augmented else None)
+        return self._judged(i, y, "an argmax under other weights")
+
+    def _listed(self, i: int) -> Iterator[Output]:
+        if self.candidates is not None:
+            ys, source = self.candidates[i], "from candidates"
+        else:
+            source = "from outputs(x)"
+            try:
+                # one more than wanted tells that the list was cut
+                ys = list(islice(self.structure.outputs(self.X[i]), self.max_outputs + 1))
+            except Exception as error:
+                self.ledger.abandon("outputs", i, f"outputs raised {type(error).__name__}: {error}", error)
+        for y in ys:
+            yield self._judged(i, y, source)
+
+    def _met(self, i: int) -> Iterator[Output]:
+        """Argmaxes under other weights, and truths of other examples that look alike."""
+        for w in random_weights(self.rng, _MORE_WEIGHTS, self.length, self.norm)[1:]:
+            for augmented in (False, True):
+                yield self._found(i, w, augmented)
+        for j, y in enumerate(self.Y):
+            if j != i and _look(y) == _look(self.Y[i]):
+                try:
+                    self.structure.joint_features(self.X[i], y), self.structure.loss(self.Y[i], y)
+                except Exception:  # no output of this example
+                    continue
+                yield self._judged(i, y, f"the truth of example {j}; if it is no output here, define outputs(x)")
+
+    # --- the whole
+
+    def _answers(self, structure: Any, order: int = 1) -> list[float]:
+        """Score of the argmax of every example under the first random weights."""
+        scores = {}
+        for i in range(len(self.X))[::order]:
+            index, value = self._features(i, structure.argmax(self.X[i], self.w[1], None))
+            scores[i] = float(self.w[1, index] @ value)
+        return [scores[i] for i in range(len(self.X))]
+
+
+def _look(y: Any) -> Any:
+    """What outputs of the same kind have in common: type and shape."""
+    return type(y), getattr(y, "shape", None) or (len(y) if hasattr(y, "__len__") else None)

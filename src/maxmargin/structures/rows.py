@@ -1,0 +1,111 @@
+"""Equal rows of a training set: one example of their joint weight, whatever their order in the data.
+
+A row of weight ``k`` and ``k`` copies of it are the same term of the objective. Merging copies saves their visits, and
+visiting the distinct rows in an order that follows from their content alone makes the model independent of the order
+of the data.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import types
+from numpy.typing import NDArray
+
+from .._compiled import array, compiled, kernel
+
+__all__ = ["merge_equal_rows"]
+
+
+@compiled
+def _mix(h):
+    """Finaliser of splitmix64, in 64-bit wrap-around arithmetic."""
+    h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return h ^ (h >> np.uint64(31))
+
+
+@kernel(
+    lambda: types.void(
+        array(types.int64, readonly=True), array(types.int32, readonly=True), array(types.uint64, readonly=True),
+        array(types.uint64),
+    )
+)  # fmt: skip
+def _hash_sparse(indptr, indices, bits, out):
+    """Add to ``out`` a hash of every row; the order of its entries does not matter."""
+    for i in range(len(out)):
+        total = np.uint64(0)
+        for k in range(indptr[i], indptr[i + 1]):
+            if bits[k] << np.uint64(1) != np.uint64(0):  # zeros of either sign do not count
+                total += _mix(bits[k] + _mix(np.uint64(indices[k]) + np.uint64(1)))
+        out[i] += total
+
+
+@kernel(lambda: types.void(array(types.uint64, 2, readonly=True), array(types.uint64)))
+def _hash_dense(bits, out):
+    for i in range(bits.shape[0]):
+        total = np.uint64(0)
+        for k in range(bits.shape[1]):
+            if bits[i, k] << np.uint64(1) != np.uint64(0):
+                total += _mix(bits[i, k] + _mix(np.uint64(k) + np.uint64(1)))
+        out[i] += total
+
+
+def merge_equal_rows(
+    X: Any, number: NDArray[np.int64], weight: NDArray[np.float64] | None
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Distinct pairs of row and class.
+
+    Parameters
+    ----------
+    X : float64 array of shape (n, d) or canonical CSR matrix
+    number : int array of shape (n,)
+        Class numbers.
+    weight : float64 array of shape (n,), optional
+
+    Returns
+    -------
+    order : int64 array
+        One row of each distinct pair with positive weight, in an order that depends on the content alone.
+    weight : float64 array of shape (n,)
+        Joint weights at these rows, 0 elsewhere.
+    """
+    n = X.shape[0]
+    weight = np.ones(n) if weight is None else weight
+    with np.errstate(over="ignore"):
+        key = _mix_array(number.astype(np.uint64) + np.uint64(7))
+        if hasattr(X, "indptr"):
+            _hash_sparse(
+                _read_only(X.indptr, np.int64), _read_only(X.indices, np.int32), _read_only(X.data, np.float64).view(np.uint64), key
+            )
+        else:
+            _hash_dense(_read_only(X, np.float64).view(np.uint64), key)
+    used = np.flatnonzero(weight > 0)
+    order = used[np.argsort(key[used], kind="stable")]
+    first = np.ones(len(order), bool)
+    same_key = np.flatnonzero(key[order[1:]] == key[order[:-1]]) + 1
+    for k in same_key:  # equal hashes are nearly always equal rows; make sure of it
+        first[k] = not _equal(X, number, order[k], order[k - 1])
+    group = np.cumsum(first) - 1
+    joint = np.zeros(n)
+    joint[order[first]] = np.bincount(group, weights=weight[order])
+    return order[first], joint
+
+
+def _equal(X: Any, number: NDArray[np.int64], i: int, j: int) -> bool:
+    if number[i] != number[j]:
+        return False
+    if hasattr(X, "indptr"):
+        return (X[[i]] != X[[j]]).nnz == 0
+    return bool(np.array_equal(X[i], X[j]))
+
+
+def _mix_array(h: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    return _mix.py_func(h) if hasattr(_mix, "py_func") else _mix(h)
+
+
+def _read_only(values: Any, dtype: Any) -> NDArray[Any]:
+    out = np.ascontiguousarray(values, dtype=dtype).view()
+    out.flags.writeable = False
+    return out
