@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__
 
 if TYPE_CHECKING:
-    from .data.model_file import load_model, save_model
+    from .model_file import load_model, save_model
     from .multiclass import MulticlassSVM
     from .problem import Certificate
     from .sequence import SequenceSVM

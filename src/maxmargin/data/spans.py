@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ..errors import DataError
 
-__all__ = ["SCHEMES", "Scheme", "Span", "convert_labels", "detect_scheme", "label_spans", "span_labels"]
+__all__ = ["SCHEMES", "Scheme", "Span", "convert_labels", "detect_scheme", "forbidden_transitions", "label_spans", "span_labels"]
 
 Scheme = Literal["IOB1", "IOB2", "BIOES"]
 SCHEMES: tuple[Scheme, ...] = ("IOB2", "IOB1", "BIOES")
@@ -132,3 +132,41 @@ def _parse(label: str, place: int) -> tuple[str, str]:
 def _check_scheme(scheme: str) -> None:
     if scheme not in SCHEMES:
         raise ValueError(f"scheme must be one of {', '.join(SCHEMES)}, not {scheme!r}")
+
+
+def forbidden_transitions(labels: Iterable[Any], scheme: str) -> list[tuple[Any, Any]]:
+    """Pairs of labels that may not follow each other under a scheme; None stands for the start and for the end.
+
+    Parameters
+    ----------
+    labels : labels such as ``B-NP``, ``I-NP``, ``O``
+    scheme : {"iob2", "bioes"}
+        IOB2: a span starts with B. BIOES: it starts with B and ends with E, or is one S.
+
+    Raises
+    ------
+    DataError
+        When the scheme is another one or a label does not follow it.
+    """
+    chosen = scheme.upper() if isinstance(scheme, str) else scheme
+    if chosen not in ("IOB2", "BIOES"):
+        raise DataError(f"forbidden transitions are known for 'iob2' and 'bioes', not for {scheme!r}")
+    known = list(labels)
+    parsed: list[tuple[Any, str, str]] = [(None, "O", "")]
+    for place, label in enumerate(known):
+        parsed.append((label, *_parse(label, place)))
+    inside = ("I",) if chosen == "IOB2" else ("I", "E")
+    open_ = ("B", "I")
+    out: list[tuple[Any, Any]] = []
+    for before, mark, kind in parsed:
+        for after, next_mark, next_kind in parsed:
+            if before is None and after is None:
+                continue
+            goes_on = mark in open_ and kind == next_kind
+            if next_mark in inside:
+                bad = not goes_on
+            else:
+                bad = chosen == "BIOES" and mark in open_
+            if bad:
+                out.append((before, after))
+    return out

@@ -22,7 +22,7 @@ from ..structures.plain import METHODS, identity_features, identity_potentials_a
 from . import batch, passes
 from .planes import Planes, grown, new_planes
 
-__all__ = ["CompiledOracle", "Evaluation", "Oracle", "PlainOracle", "Work", "make_oracle"]
+__all__ = ["CompiledOracle", "Evaluation", "Oracle", "PlainOracle", "Work", "decode_all", "make_oracle"]
 
 Ints = NDArray[np.int64]
 Reals = NDArray[np.float64]
@@ -445,3 +445,34 @@ def _in_threads(run: Any, n: int, n_jobs: int, most: int) -> Iterator[Any]:
         finally:
             for job in pending:
                 job.cancel()
+
+
+def decode_all(
+    structure: Structure, encoded: Encoded, w: Reals, start: Ints, *, n_jobs: int = 1
+) -> tuple[NDArray[np.int32], Reals]:
+    """Best outputs of all encoded examples, one after another at ``start``, and their scores.
+
+    Parameters
+    ----------
+    start : int64 array of shape (n_examples + 1,)
+        Where the output of each example goes; its length is the difference.
+
+    Returns
+    -------
+    outs : int32 array of shape (start[-1],)
+    scores : float64 array of shape (n_examples,)
+        Minus infinity where no output is allowed.
+    """
+    outs, scores = np.zeros(int(start[-1]), np.int32), np.zeros(encoded.n_examples)
+    sizes = np.array([encoded.n_potentials, encoded.n_output, encoded.n_parts], np.int64)
+    start = np.array(start, np.int64)
+
+    def run(lo: int, hi: int) -> None:
+        batch.decode_batch(
+            structure.potentials, structure.decode, encoded.pack, w, np.arange(lo, hi), sizes, start[lo : hi + 1], outs,
+            scores[lo:hi],
+        )  # fmt: skip
+
+    for _ in _in_threads(run, encoded.n_examples, n_jobs, encoded.n_examples):
+        pass
+    return outs, scores

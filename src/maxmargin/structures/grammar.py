@@ -262,6 +262,10 @@ class Grammar:
         rules = zip(self.left.tolist(), self.right.tolist(), self.parent.tolist(), strict=True)
         return {rule: r for r, rule in enumerate(rules)}
 
+    def words_of(self, tree: Tree, index: int = 0) -> list[str]:
+        """The words of a tree, without empty elements if the grammar knows none; errors as those of :meth:`binary`."""
+        return _cleaned(tree, index, self.functions, self.empty).leaves()
+
     def binary(self, tree: Tree, index: int = 0) -> Tree:
         """Clean a tree, take off the root's label and make the rest binary.
 

@@ -233,7 +233,7 @@ class Sequence(Structure):
 
     def output(self, encoded: Encoded, i: int, out: NDArray[np.int32]) -> NDArray[np.int32]:
         """Label numbers of the sequence."""
-        return out
+        return out[: encoded.pack.row_start[0, i + 1] - encoded.pack.row_start[0, i]]
 
     def split(self, w: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
         """Views of the weights: emissions (features, labels), initial, final, transitions (from, to)."""

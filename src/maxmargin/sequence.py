@@ -1,0 +1,473 @@
+"""Sequence labelling with a structured SVM."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from ._estimator import LabelIndex, MarginEstimator, check_lengths, check_sample_weight, resolve_n_jobs
+from .errors import DataError
+from .status import Status
+from .structures.attributes import AttributeIndex, Tokens, encode_tokens
+
+__all__ = ["SequenceSVM"]
+
+Reals = NDArray[np.float64]
+
+
+class SequenceSVM(MarginEstimator):
+    """Linear-chain structured SVM: labels for every token of a sequence, with a certificate.
+
+    Minimises ``1/2 |w|^2 + C sum_i s_i max_y [Delta(y_i, y) + <w, phi(x_i, y) - phi(x_i, y_i)>]`` with emission, initial,
+    final and transition weights; predicts by Viterbi's algorithm.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the slacks; ``C = 1 / (lambda n)`` gives the lambda form.
+    loss : {"hamming", "normalized_hamming"} or array of shape (n_labels, n_labels), default="hamming"
+        Number of wrong labels; the same divided by the length of the sequence; or the sum of ``loss[true, predicted]``,
+        rows and columns in the order of ``classes_``.
+    label_weight : dict, optional
+        Factors on the loss of the tokens whose true label is the key (1 for labels not named).
+    forbidden : list of (label, label) or {"iob2", "bioes"}, optional
+        Transitions that are never predicted; ``None`` stands for the start (first place) or the end (second place).
+        ``"iob2"`` and ``"bioes"`` forbid what these schemes forbid.
+    min_count : int, default=1
+        Attributes that occur in fewer tokens of the training data are ignored.
+    tol : float, default=1e-2
+        Relative duality gap at which to stop.
+    max_passes : int, default=100
+        Passes over the data.
+    max_time : float, optional
+        Seconds.
+    solver : str or solver object, default="auto"
+        ``"frank_wolfe"``, ``"n_slack"``, ``"one_slack"``, ``"averaged_perceptron"``, ``"perceptron"``.
+    completion_rounds : int, default=10
+        With partly known labels in training: at most so many rounds of completing the unknown ones and fitting again.
+    n_jobs : int, optional
+        Threads for evaluations and predictions; the model does not depend on it.
+    random_state : int or RandomState, optional
+        Order of the visits.
+    verbose : int, default=0
+        1 shows progress, 2 every pass.
+    warm_start : bool, default=False
+        Start from the weights of the last fit (matched by names of attributes and labels).
+    callback : callable, optional
+        ``callback(record, w)`` after every pass; a true answer stops the fit.
+
+    Attributes
+    ----------
+    classes_ : list
+        Labels as given, sorted where possible.
+    attributes_ : list
+        Names of the sparse attributes.
+    emission_ : array of shape (n_attributes + n_dense, n_labels)
+    initial_, final_ : arrays of shape (n_labels,)
+    transition_ : array of shape (n_labels, n_labels)
+        ``[from, to]``.
+    certificate_ : Certificate
+    history_ : list of Record
+    n_dense_ : int
+        Length of the dense vectors.
+    completion_rounds_ : int
+        Rounds done (0 when all labels were known).
+    skipped_ : list of int
+        Empty sequences, which teach nothing.
+
+    Notes
+    -----
+    A sequence is a list of tokens, each a collection of attribute names (strings), or a mapping from names to numbers
+    or strings (``{"word": "the"}`` is the attribute ``word=the``); or a 2-D array with one row a token; or a pair of both.
+    A label ``None`` in training is unknown: it is completed by the model itself (concave-convex procedure, Yu and
+    Joachims 2009), which reaches a local optimum; the certificate is that of the last round's problem.
+
+    Examples
+    --------
+    >>> from maxmargin import SequenceSVM
+    >>> X = [[["w=the"], ["w=cat"]], [["w=a"], ["w=dog"], ["w=barks"]]]
+    >>> y = [["DET", "NOUN"], ["DET", "NOUN", "VERB"]]
+    >>> SequenceSVM(C=10.0, random_state=0).fit(X, y).predict([[["w=the"], ["w=dog"]]])
+    [['DET', 'NOUN']]
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        loss: Literal["hamming", "normalized_hamming"] | ArrayLike = "hamming",
+        label_weight: Mapping[Any, float] | None = None,
+        forbidden: Iterable[tuple[Any, Any]] | Literal["iob2", "bioes"] | None = None,
+        min_count: int = 1,
+        tol: float = 1e-2,
+        max_passes: int = 100,
+        max_time: float | None = None,
+        solver: Any = "auto",
+        completion_rounds: int = 10,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        warm_start: bool = False,
+        callback: Callable[..., Any] | None = None,
+    ) -> None:
+        self.C = C
+        self.loss = loss
+        self.label_weight = label_weight
+        self.forbidden = forbidden
+        self.min_count = min_count
+        self.tol = tol
+        self.max_passes = max_passes
+        self.max_time = max_time
+        self.solver = solver
+        self.completion_rounds = completion_rounds
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.warm_start = warm_start
+        self.callback = callback
+
+    def fit(self, X: Sequence[Any], y: Sequence[Any], sample_weight: ArrayLike | None = None) -> SequenceSVM:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : list of sequences
+        y : list of label sequences, as long as their inputs
+            Labels of any hashable type; None is an unknown label.
+        sample_weight : array of shape (n_sequences,), optional
+            Factors on the slacks; 0 leaves a sequence out, negative ones are refused.
+
+        Raises
+        ------
+        ValueError
+            For invalid parameters or data: says which sequence and what to do.
+        KeyboardInterrupt
+            After Ctrl-C, with the best model so far already stored.
+        """
+        self._check_parameters()
+        check_lengths(X, y)
+        tokens, index = self._training_tokens(X)
+        lengths = np.diff(tokens.start)
+        y = [_labels(labels, i) for i, labels in enumerate(y)]
+        for i, labels in enumerate(y):
+            if len(labels) != lengths[i]:
+                raise DataError(f"sequence {i} has {lengths[i]} tokens but {len(labels)} labels")
+        if not lengths.any():
+            raise DataError("all sequences are empty: there is nothing to learn from")
+        weight = check_sample_weight(sample_weight, len(X))
+        weight = (np.ones(len(X)) if weight is None else weight) * (lengths > 0)
+        if not weight.any():
+            raise DataError("sample_weight is zero for every sequence that is not empty: there is nothing to learn from")
+        labels = LabelIndex(label for sequence in y for label in sequence if label is not None)
+        if not len(labels):
+            raise DataError("no label is known: there is nothing to learn from")
+        flat = np.fromiter(
+            (-1 if label is None else labels.number[label] for sequence in y for label in sequence), np.int64, tokens.start[-1]
+        )
+        self._fit_numbers(tokens, index, labels, flat, weight)
+        self.skipped_ = np.flatnonzero(lengths == 0).tolist()
+        return self
+
+    def _training_tokens(self, X: Sequence[Any]) -> tuple[Tokens, AttributeIndex]:
+        index = AttributeIndex()
+        tokens = encode_tokens(X, index, grow=True)
+        if self.min_count > 1 and tokens.indices is not None:
+            often = np.bincount(tokens.indices, minlength=len(index)) >= self.min_count
+            index = index.restricted(often)
+            tokens = encode_tokens(X, index, grow=False)
+        if not len(index) and tokens.dense is None and tokens.start[-1]:
+            raise DataError("no token has any attribute: there is nothing to learn from")
+        return tokens, index
+
+    def _fit_numbers(
+        self, tokens: Tokens, index: AttributeIndex, labels: LabelIndex, flat: NDArray[np.int64], weight: Reals
+    ) -> None:
+        from .solvers.oracle import CompiledOracle
+
+        structure = self._structure(labels)
+        initial = self._initial(index, labels, tokens.dense) if self.warm_start else None
+        known = flat >= 0
+        rounds = 0
+        if not known.all():
+            flat, initial = self._first_completion(structure, tokens, flat, weight, initial)
+        while True:
+            encoded = structure.encode(tokens, _split(flat, tokens.start), known=None if known.all() else known)
+            result = self._optimize(CompiledOracle(structure, encoded), weight, initial)
+            if known.all() or rounds >= self.completion_rounds or result.certificate.status is Status.INTERRUPTED:
+                break
+            completed = self._complete(structure, tokens, flat, known, result.w)
+            rounds += 1
+            if np.array_equal(completed, flat):
+                break
+            flat, initial = completed, result.w
+        self.classes_ = labels.labels
+        self.attributes_ = index.names()
+        self.n_dense_ = 0 if tokens.dense is None else tokens.dense.shape[1]
+        self.coef_ = result.w
+        self.completion_rounds_ = rounds
+        self._prepare(structure, index)
+        self._finish(result)
+
+    def _structure(self, labels: LabelIndex) -> Any:
+        from .structures.sequence import Sequence as Structure
+
+        n = len(labels)
+        normalize = isinstance(self.loss, str) and self.loss == "normalized_hamming"
+        if isinstance(self.loss, str):
+            if self.loss not in ("hamming", "normalized_hamming"):
+                raise ValueError(
+                    f"loss must be 'hamming', 'normalized_hamming' or a cost matrix, not {self.loss!r}"
+                )
+            costs = 1.0 - np.eye(n)
+        else:
+            costs = np.array(self.loss, np.float64)
+        if self.label_weight is not None:
+            if costs.shape != (n, n):
+                raise DataError(f"the cost matrix has shape {costs.shape}; it needs {(n, n)} for {n} labels")
+            for label, factor in self.label_weight.items():
+                if label not in labels.number:
+                    raise DataError(f"label_weight names the label {label!r}, which is not in y")
+                costs[labels.number[label]] *= factor
+        return Structure(n, normalize=normalize, costs=costs, **_masks(self.forbidden, labels))
+
+    def _initial(self, index: AttributeIndex, labels: LabelIndex, dense: Reals | None) -> Reals | None:
+        """The weights of the last fit, moved to where the new fit has the same names."""
+        if not hasattr(self, "coef_"):
+            return None
+        n_dense = 0 if dense is None else dense.shape[1]
+        old_label = {label: k for k, label in enumerate(self.classes_)}
+        both = [label for label in labels.labels if label in old_label]
+        new, old = [labels.number[label] for label in both], [old_label[label] for label in both]
+        n = len(labels)
+        emission = np.zeros((len(index) + n_dense, n))
+        numbers = self._index.numbers(index.names(), grow=False)
+        rows = np.flatnonzero(numbers >= 0)
+        emission[np.ix_(rows, new)] = self.emission_[np.ix_(numbers[rows], old)]
+        if n_dense == self.n_dense_ and n_dense:
+            emission[np.ix_(np.arange(len(index), len(emission)), new)] = self.emission_[len(self.attributes_) :][:, old]
+        initial, final, transition = np.zeros(n), np.zeros(n), np.zeros((n, n))
+        initial[new], final[new] = self.initial_[old], self.final_[old]
+        transition[np.ix_(new, new)] = self.transition_[np.ix_(old, old)]
+        return np.concatenate([emission.ravel(), initial, final, transition.ravel()])
+
+    def _first_completion(
+        self, structure: Any, tokens: Tokens, flat: NDArray[np.int64], weight: Reals, initial: Reals | None
+    ) -> tuple[NDArray[np.int64], Reals | None]:
+        """Complete the unknown labels from a model of the known ones alone: positions as sequences of length 1."""
+        from .solvers.oracle import CompiledOracle
+        from .structures.sequence import Sequence as Structure
+
+        known = flat >= 0
+        if initial is None:
+            singles = Tokens(
+                np.arange(tokens.start[-1] + 1), tokens.indptr, tokens.indices, tokens.values, tokens.n_attributes, tokens.dense
+            )
+            filled = np.maximum(flat, 0)
+            lone = Structure(structure.n_labels, costs=structure.costs)
+            each = np.repeat(weight, np.diff(tokens.start)) * known
+            if each.any():
+                oracle = CompiledOracle(lone, lone.encode(singles, _split(filled, singles.start)))
+                initial = self._optimize(oracle, each).w
+                initial[-structure.n_shared :] = 0.0
+        if initial is None:
+            initial = np.zeros((tokens.n_attributes + (0 if tokens.dense is None else tokens.dense.shape[1])) * structure.n_labels + structure.n_shared)
+        return self._complete(structure, tokens, flat, known, initial), initial
+
+    def _complete(
+        self, structure: Any, tokens: Tokens, flat: NDArray[np.int64], known: NDArray[np.bool_], w: Reals
+    ) -> NDArray[np.int64]:
+        allowed = np.ones((len(flat), structure.n_labels), bool)
+        allowed[known] = False
+        allowed[np.flatnonzero(known), flat[known]] = True
+        encoded = structure.encode(tokens, allowed=allowed)
+        completed, scores = self._decode(structure, encoded, tokens, w)
+        if np.isneginf(scores).any():
+            raise DataError(
+                f"sequence {int(np.flatnonzero(np.isneginf(scores))[0])}: its known labels use a forbidden transition"
+            )
+        return completed.astype(np.int64)
+
+    def _prepare(self, structure: Any, index: AttributeIndex) -> None:
+        """What follows from the weights and the names."""
+        self._structure_, self._index = structure, index
+        self.emission_, self.initial_, self.final_, self.transition_ = structure.split(self.coef_)
+
+    # prediction
+
+    def _decode(self, structure: Any, encoded: Any, tokens: Tokens, w: Reals) -> tuple[NDArray[np.int32], Reals]:
+        from .solvers.oracle import decode_all
+
+        return decode_all(structure, encoded, w, tokens.start, n_jobs=resolve_n_jobs(self.n_jobs))
+
+    def _tokens(self, X: Sequence[Any]) -> Tokens:
+        check_is_fitted(self, "coef_")
+        return encode_tokens(X, self._index, grow=False, n_dense=self.n_dense_)
+
+    def predict(self, X: Sequence[Any], known: Sequence[Any] | None = None) -> list[list[Any]]:
+        """Best label sequences.
+
+        Parameters
+        ----------
+        X : list of sequences
+        known : list of sequences, optional
+            For every token its label where it is known, a set or list of the labels that it may have, or None.
+
+        Returns
+        -------
+        list of lists of labels, as given in training
+
+        Raises
+        ------
+        ValueError
+            When a known label is unknown to the model, or no sequence agrees with what is known and forbidden.
+        """
+        tokens = self._tokens(X)
+        allowed = None if known is None else self._allowed(known, tokens.start)
+        encoded = self._structure_.encode(tokens, allowed=allowed)
+        flat, scores = self._decode(self._structure_, encoded, tokens, self.coef_)
+        if np.isneginf(scores).any():
+            i = int(np.flatnonzero(np.isneginf(scores))[0])
+            raise DataError(f"sequence {i}: no label sequence agrees with the known labels and the forbidden transitions")
+        names = [self.classes_[k] for k in flat.tolist()]
+        start = tokens.start.tolist()
+        return [names[lo:hi] for lo, hi in zip(start[:-1], start[1:], strict=True)]
+
+    def _allowed(self, known: Sequence[Any], start: NDArray[np.int64]) -> NDArray[np.bool_]:
+        number = {label: k for k, label in enumerate(self.classes_)}
+        if len(known) != len(start) - 1:
+            raise DataError(f"known has {len(known)} sequences and X has {len(start) - 1}")
+        allowed = np.ones((int(start[-1]), len(number)), bool)
+        for i, labels in enumerate(known):
+            if labels is None:
+                continue
+            if len(labels) != start[i + 1] - start[i]:
+                raise DataError(f"known: sequence {i} has {len(labels)} entries for {start[i + 1] - start[i]} tokens")
+            for t, label in enumerate(labels):
+                if label is None:
+                    continue
+                several = isinstance(label, set | frozenset | list)
+                try:
+                    numbers = [number[each] for each in (label if several else [label])]
+                except KeyError as error:
+                    raise DataError(
+                        f"known: sequence {i}, token {t}: the model has no label {error.args[0]!r}"
+                    ) from None
+                allowed[start[i] + t] = False
+                allowed[start[i] + t, numbers] = True
+        return allowed
+
+    def potentials(self, X: Sequence[Any]) -> list[Reals]:
+        """Emission scores of shape (length, n_labels) for every sequence, for use with ``maxmargin.decoders``."""
+        tokens = self._tokens(X)
+        scores = np.zeros((int(tokens.start[-1]), len(self.classes_)))
+        n_sparse = tokens.n_attributes
+        if tokens.indptr is not None:
+            import scipy.sparse as sp
+
+            data = np.ones(len(tokens.indices)) if tokens.values is None else tokens.values  # type: ignore[arg-type]
+            shape = (len(tokens.indptr) - 1, n_sparse)
+            scores += sp.csr_matrix((data, tokens.indices, tokens.indptr), shape=shape) @ self.emission_[:n_sparse]
+        if tokens.dense is not None:
+            scores += tokens.dense @ self.emission_[n_sparse:]
+        return np.split(scores, tokens.start[1:-1])
+
+    def _chain(self) -> tuple[Reals, Reals, Reals]:
+        """Transition, initial and final scores, minus infinity where forbidden."""
+        initial, final, transition = (
+            np.where(mask, weights, -np.inf)
+            for mask, weights in zip(self._structure_._masks, (self.initial_, self.final_, self.transition_), strict=True)
+        )
+        return transition, initial, final
+
+    def predict_k_best(self, X: Sequence[Any], k: int) -> list[list[tuple[list[Any], float]]]:
+        """The ``k`` best label sequences with their scores, best first (fewer where fewer exist)."""
+        from .decoders import viterbi_k_best
+
+        transition, initial, final = self._chain()
+        out = []
+        for unary in self.potentials(X):
+            if not len(unary):
+                out.append([([], 0.0)])
+                continue
+            found = viterbi_k_best(unary, transition, k, initial, final)
+            out.append([([self.classes_[label] for label in labels], float(score)) for labels, score in found])
+        return out
+
+    def predict_margins(self, X: Sequence[Any]) -> list[Reals]:
+        """For every token how much worse the best sequence with another label there would be (a confidence)."""
+        from .decoders import max_marginals
+
+        transition, initial, final = self._chain()
+        out = []
+        for unary in self.potentials(X):
+            if not len(unary) or len(self.classes_) == 1:
+                out.append(np.full(len(unary), np.inf))
+                continue
+            best = np.sort(max_marginals(unary, transition, initial, final), axis=1)
+            out.append(best[:, -1] - best[:, -2])
+        return out
+
+    def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
+        """Share of tokens with the right label."""
+        from .metrics import token_error
+
+        return 1.0 - float(token_error(y, self.predict(X)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        for name in ("_structure_", "_index", "emission_", "initial_", "final_", "transition_"):
+            state.pop(name, None)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "coef_" in state:
+            self._prepare(self._structure(LabelIndex(self.classes_)), AttributeIndex(self.attributes_))
+
+
+def _labels(labels: Any, i: int) -> list[Any]:
+    """Labels of a sequence as a list of Python values."""
+    if isinstance(labels, str | bytes) or not hasattr(labels, "__len__"):
+        raise DataError(f"labels of sequence {i} are a {type(labels).__name__}; give a list with one label a token")
+    out = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
+    for t, label in enumerate(out):
+        if not isinstance(label, Hashable) or label != label:
+            raise DataError(f"sequence {i}, token {t}: {label!r} cannot be a label; labels are hashable values")
+    return out
+
+
+def _split(flat: NDArray[np.int64], start: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    return np.split(flat, start[1:-1])
+
+
+def _masks(forbidden: Any, labels: LabelIndex) -> dict[str, NDArray[np.bool_]]:
+    """Allowed initial and final labels and transitions."""
+    if forbidden is None:
+        return {}
+    n = len(labels)
+    initial, final, transitions = np.ones(n, bool), np.ones(n, bool), np.ones((n, n), bool)
+    if isinstance(forbidden, str):
+        from .data.spans import forbidden_transitions
+
+        forbidden = forbidden_transitions(labels.labels, forbidden)
+    for pair in forbidden:
+        try:
+            before, after = pair
+        except (TypeError, ValueError):
+            raise ValueError(f"forbidden must hold pairs of labels, not {pair!r}") from None
+        for label in (before, after):
+            if label is not None and label not in labels.number:
+                raise DataError(f"forbidden names the label {label!r}, which is not in y")
+        if before is None and after is None:
+            raise ValueError("forbidden: (None, None) says nothing")
+        if before is None:
+            initial[labels.number[after]] = False
+        elif after is None:
+            final[labels.number[before]] = False
+        else:
+            transitions[labels.number[before], labels.number[after]] = False
+    return {"allowed_initial": initial, "allowed_final": final, "allowed_transitions": transitions}

@@ -1,0 +1,137 @@
+"""Structured SVM over any structure: the library's, or one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from ._estimator import MarginEstimator, check_lengths, check_sample_weight, resolve_n_jobs
+from .structures.base import Structure
+
+__all__ = ["StructuredSVM"]
+
+
+class StructuredSVM(MarginEstimator):
+    """Structured SVM with a structure given as an object.
+
+    Minimises ``1/2 |w|^2 + C sum_i s_i max_y [Delta(y_i, y) + <w, phi(x_i, y) - phi(x_i, y_i)>]``.
+
+    Parameters
+    ----------
+    structure : object
+        Either a plain Python structure with the methods ``joint_features(x, y)``, ``loss(y_true, y)`` and
+        ``argmax(x, w, y_true=None)``, or a compiled one derived from ``maxmargin.structures.Structure``.
+        ``check_structure`` tells whether it keeps its promises.
+    C : float, default=1.0
+        Weight of the slacks; ``C = 1 / (lambda n)`` gives the lambda form.
+    solver : str or solver object, default="auto"
+        ``"frank_wolfe"``, ``"n_slack"``, ``"one_slack"``, ``"averaged_perceptron"``, ``"perceptron"``.
+    tol : float, default=1e-2
+        Relative duality gap at which to stop.
+    max_passes : int, default=100
+        Passes over the data.
+    max_time : float, optional
+        Seconds.
+    n_jobs : int, optional
+        Threads for evaluations and predictions of compiled structures; the model does not depend on it.
+    random_state : int or RandomState, optional
+        Order of the visits.
+    verbose : int, default=0
+        1 shows progress, 2 every pass.
+    warm_start : bool, default=False
+        Start from the weights of the last fit.
+    callback : callable, optional
+        ``callback(record, w)`` after every pass; a true answer stops the fit.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_weights,)
+    certificate_ : Certificate
+    history_ : list of Record
+    """
+
+    def __init__(
+        self,
+        structure: Any,
+        C: float = 1.0,
+        *,
+        solver: Any = "auto",
+        tol: float = 1e-2,
+        max_passes: int = 100,
+        max_time: float | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        warm_start: bool = False,
+        callback: Callable[..., Any] | None = None,
+    ) -> None:
+        self.structure = structure
+        self.C = C
+        self.solver = solver
+        self.tol = tol
+        self.max_passes = max_passes
+        self.max_time = max_time
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.warm_start = warm_start
+        self.callback = callback
+
+    def fit(self, X: Sequence[Any], y: Sequence[Any], sample_weight: ArrayLike | None = None) -> StructuredSVM:
+        """Fit the weights.
+
+        Parameters
+        ----------
+        X, y : sequences of equal length
+            Inputs and outputs as the structure knows them.
+        sample_weight : array of shape (n,), optional
+            Factors on the slacks; 0 leaves an example out, negative ones are refused.
+
+        Raises
+        ------
+        ValueError
+            For invalid parameters or data.
+        StructureError
+            When the structure lacks something or contradicts itself: names the example and the numbers.
+        KeyboardInterrupt
+            After Ctrl-C, with the best model so far already stored.
+        """
+        from .solvers.oracle import make_oracle
+
+        self._check_parameters()
+        check_lengths(X, y)
+        weight = check_sample_weight(sample_weight, len(X))
+        oracle, _ = make_oracle(self.structure, X, y)
+        initial = self.coef_ if self.warm_start and hasattr(self, "coef_") else None
+        result = self._optimize(oracle, weight, initial)
+        self.coef_: NDArray[np.float64] = result.w
+        self._finish(result)
+        return self
+
+    def predict(self, X: Sequence[Any]) -> list[Any]:
+        """Best output of every input."""
+        check_is_fitted(self, "coef_")
+        if not isinstance(self.structure, Structure):
+            w = self.coef_.view()
+            w.flags.writeable = False
+            return [self.structure.argmax(x, w, None) for x in X]
+        from .solvers.oracle import decode_all
+
+        if not len(X):
+            return []
+        encoded = self.structure.encode(X)
+        start = np.arange(encoded.n_examples + 1) * encoded.n_output
+        outs, _ = decode_all(self.structure, encoded, self.coef_, start, n_jobs=resolve_n_jobs(self.n_jobs))
+        return [self.structure.output(encoded, i, outs[start[i] : start[i + 1]]) for i in range(encoded.n_examples)]
+
+    def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
+        """Minus the mean task loss of plain structures; share of outputs predicted exactly for compiled ones."""
+        found = self.predict(X)
+        check_lengths(X, y)
+        if not isinstance(self.structure, Structure):
+            return -float(np.mean([self.structure.loss(t, p) for t, p in zip(y, found, strict=True)]))
+        return float(np.mean([np.array_equal(t, p) for t, p in zip(y, found, strict=True)]))
