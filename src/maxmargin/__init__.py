@@ -38,8 +38,8 @@ _HOME_OF = {
     "StructuredSVM": "structured",
     "TreeSVM": "tree",
     "check_structure": "structures.check",
-    "load_model": "data.model_file",
-    "save_model": "data.model_file",
+    "load_model": "model_file",
+    "save_model": "model_file",
 }
 
 
