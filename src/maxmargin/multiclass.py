@@ -206,6 +206,30 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):  # type: ignore[misc]
         best = (decision > 0).astype(int) if decision.ndim == 1 else decision.argmax(1)
         return self.classes_[best]
 
+    def _to_parts(self) -> dict[str, Any]:
+        """What a model file keeps, beyond the parameters and the figures."""
+        names = getattr(self, "feature_names_in_", None)
+        return {
+            "classes": self.classes_,
+            "coef": self.coef_,
+            "intercept": self.intercept_,
+            "feature_names": None if names is None else names.tolist(),
+        }
+
+    def _from_parts(self, parts: dict[str, Any]) -> None:
+        """Take over what :meth:`_to_parts` gave; a ValueError says what does not fit."""
+        classes, names = np.asarray(parts["classes"]), parts["feature_names"]
+        coef, intercept = (np.ascontiguousarray(parts[name], np.float64) for name in ("coef", "intercept"))
+        if classes.ndim != 1 or len(classes) < 2 or len(np.unique(classes)) != len(classes):
+            raise ValueError("the classes must be two or more, each once")
+        if coef.ndim != 2 or len(coef) != len(classes) or intercept.shape != (len(classes),):
+            raise ValueError(f"weights of shapes {coef.shape} and {intercept.shape} for {len(classes)} classes")
+        if names is not None:
+            if len(names) != coef.shape[1]:
+                raise ValueError(f"{len(names)} names for {coef.shape[1]} features")
+            self.feature_names_in_ = np.array(names, dtype=object)
+        self.classes_, self.coef_, self.intercept_, self.n_features_in_ = classes, coef, intercept, coef.shape[1]
+
 
 def _canonical(X: Any) -> Any:
     """Sparse rows with sorted and distinct entries; the caller's matrix is left as it is."""

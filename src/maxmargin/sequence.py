@@ -373,7 +373,7 @@ class SequenceSVM(MarginEstimator):
             scores += sp.csr_matrix((data, tokens.indices, tokens.indptr), shape=shape) @ self.emission_[:n_sparse]
         if tokens.dense is not None:
             scores += tokens.dense @ self.emission_[n_sparse:]
-        return np.split(scores, tokens.start[1:-1])
+        return _split(scores, tokens.start)
 
     def _chain(self) -> tuple[Reals, Reals, Reals]:
         """Transition, initial and final scores, minus infinity where forbidden."""
@@ -428,6 +428,32 @@ class SequenceSVM(MarginEstimator):
         if "coef_" in state:
             self._prepare(self._structure(LabelIndex(self.classes_)), AttributeIndex(self.attributes_))
 
+    def _to_parts(self) -> dict[str, Any]:
+        """What a model file keeps, beyond the parameters and the figures."""
+        return {
+            "classes": self.classes_,
+            "attributes": self.attributes_,
+            "n_dense": self.n_dense_,
+            "coef": self.coef_,
+            "completion_rounds": self.completion_rounds_,
+            "skipped": getattr(self, "skipped_", []),  # an interrupted fit has not come to it
+        }
+
+    def _from_parts(self, parts: dict[str, Any]) -> None:
+        """Take over what :meth:`_to_parts` gave; a ValueError says what does not fit."""
+        labels, index = LabelIndex(parts["classes"]), AttributeIndex(parts["attributes"])
+        n, n_dense = len(labels), int(parts["n_dense"])
+        coef = np.ascontiguousarray(parts["coef"], np.float64)
+        if labels.labels != parts["classes"] or not n:
+            raise ValueError("the labels must be one or more, sorted, each once")
+        if len(index) != len(parts["attributes"]):
+            raise ValueError("an attribute is named twice")
+        if n_dense < 0 or coef.shape != ((len(index) + n_dense + n + 2) * n,):
+            raise ValueError(f"weights of shape {coef.shape} for {len(index)} + {n_dense} features and {n} labels")
+        self.classes_, self.attributes_, self.n_dense_, self.coef_ = labels.labels, index.names(), n_dense, coef
+        self.completion_rounds_, self.skipped_ = int(parts["completion_rounds"]), list(parts["skipped"])
+        self._prepare(self._structure(labels), index)
+
 
 def _labels(labels: Any, i: int) -> list[Any]:
     """Labels of a sequence as a list of Python values."""
@@ -440,8 +466,9 @@ def _labels(labels: Any, i: int) -> list[Any]:
     return out
 
 
-def _split(flat: NDArray[np.int64], start: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    return np.split(flat, start[1:-1])
+def _split(flat: NDArray[Any], start: NDArray[np.int64]) -> list[NDArray[Any]]:
+    """Consecutive pieces, none when there are no sequences (``np.split`` would give one)."""
+    return np.split(flat, start[1:-1]) if len(start) > 1 else []
 
 
 def _masks(forbidden: Any, labels: LabelIndex) -> dict[str, NDArray[np.bool_]]:

@@ -19,6 +19,7 @@ LAYERS = (
     ("structures", "data", "metrics"),
     ("solvers",),
     ("_estimator", "multiclass", "sequence", "tree", "structured", "hmm"),
+    ("model_file",),
     ("plots", "reports"),
     ("demo", "cli", "__main__"),
 )

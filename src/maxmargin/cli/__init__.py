@@ -1,1 +1,68 @@
-"""The command line."""
+"""The command line: ``maxmargin train | predict | evaluate | inspect | demo``; ``docs/command_line.md`` describes it.
+
+Nothing heavy is imported before the arguments are known to be right. Whatever goes wrong is one line on standard error.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from ..errors import DataError, MissingDependencyError, StructureError
+from .messages import UsageError, complain, in_words
+from .options import make_parser
+
+__all__ = ["main"]
+
+OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Arguments without the program's name; those of the process by default.
+
+    Returns
+    -------
+    int
+        0 if all went well, 1 for a fault of the program, 2 for wrong arguments or data, 130 after Ctrl-C.
+    """
+    debug = False
+    try:
+        args = make_parser().parse_args(argv)
+        debug = args.debug
+        command = import_module(f".{args.command}", __name__)
+        status: int = command.run(args)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:  # the reader of our output has seen enough
+        _close_output()
+        return OK
+    except KeyboardInterrupt as stop:
+        complain(str(stop) or "interrupted; nothing was written", "")
+        return INTERRUPTED
+    except (UsageError, DataError, StructureError, MissingDependencyError, OSError) as error:
+        if debug:
+            raise
+        complain(in_words(error))
+        return BAD_INPUT
+    except Exception as error:
+        if debug:
+            raise
+        complain(f"{in_words(error)} (not expected: --debug shows where)")
+        return FAILED
+
+
+def _close_output() -> None:
+    """Nothing more is written, not even what the interpreter flushes at its end."""
+    try:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+    except (OSError, ValueError):  # standard output is no file of the system
+        pass

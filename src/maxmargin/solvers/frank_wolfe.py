@@ -26,7 +26,7 @@ __all__ = ["FrankWolfe"]
 
 # Sweeps stop when the gap over the cached planes is this part of the gap that the decoder found: by then new planes
 # promise more than old ones (measured on chunking and on handwritten words).
-_ENOUGH = 0.5
+_ENOUGH = 0.4
 # A sweep leaves out examples whose gap at their last visit was below this part of the mean.
 _SMALL = 0.1
 _RULES = {"plain": PLAIN, "pairwise": PAIRWISE, "away": AWAY}
@@ -45,7 +45,7 @@ class FrankWolfe:
         found at the last visit (the first pass visits all).
     sweeps : int
         At most so many passes over the cached planes after each pass with the decoder; they end early once their gap is
-        half the decoder's. 0 with ``steps="plain"`` is algorithm 4 of 2013.
+        two fifths of the decoder's. 0 with ``steps="plain"`` is algorithm 4 of 2013.
     average : bool
         Return the average of the iterates, the k-th weighted by k.
     """

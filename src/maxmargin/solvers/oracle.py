@@ -17,8 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataError, StructureError
-from ..structures.base import Encoded, Structure
-from ..structures.plain import METHODS, identity_features, identity_potentials_at, plain_pack, sparse_vector
+from ..structures.base import Encoded, Structure, freeze
+from ..structures.plain import (
+    METHODS,
+    PlainData,
+    dense_vector,
+    identity_features,
+    identity_potentials_at,
+    plain_pack,
+)
 from . import batch, passes
 from .planes import Planes, grown, new_planes
 
@@ -274,56 +281,62 @@ class PlainOracle(Oracle):
         self.n_examples = len(X)
         self.pack = plain_pack()
         self.n_weights = -1
-        self._truth = [self._vector(i, Y[i]) for i in range(len(X))]
-        self.sizes = np.array([self.n_weights, 1, 1], np.int64)
-        self._dense = np.zeros(self.n_weights)
-        self._theta, self._scratch = np.empty(self.n_weights), np.zeros(self.n_weights)
-        self._keys, self._values = np.empty(self.n_weights, np.int64), np.empty(self.n_weights)
-
-    def _vector(self, i: int, y: Any) -> tuple[NDArray[np.int32], Reals]:
-        index, value, length = sparse_vector(
-            self.structure.joint_features(self.X[i], y), getattr(self.structure, "n_features", None), f"example {i}"
+        self._buffer: Reals | None = None
+        indices, values = [], []
+        for i in range(len(X)):
+            vector = self._vector(i, Y[i])
+            index = np.flatnonzero(vector)
+            if not np.isfinite(vector[index]).all():
+                raise DataError(f"{self.name}, example {i}: joint_features of the truth has NaN or infinity")
+            indices.append(index)
+            values.append(vector[index].copy())
+        start = np.concatenate([[0], np.cumsum([len(index) for index in indices])])
+        n = self.n_weights
+        self.sizes = np.array([n, 1, 1], np.int64)
+        self._data = PlainData(
+            pack=self.pack,
+            truth_start=freeze(start, np.int64),
+            truth_index=freeze(np.concatenate(indices), np.int32),
+            truth_value=freeze(np.concatenate(values), np.float64),
+            theta=np.empty(n),
+            scratch=np.zeros(n),
+            part=np.empty(n, np.int32),
+            coef=np.empty(n),
+            keys=np.empty(n, np.int64),
+            values=np.empty(n),
         )
-        if self.n_weights < 0:
-            self.n_weights = length
-        elif length != self.n_weights:
-            raise StructureError(
-                f"{self.name}: joint_features has length {length} on example {i} but {self.n_weights} on example 0"
-            )
-        return index, value
+
+    def _vector(self, i: int, y: Any) -> Reals:
+        vector = dense_vector(
+            self.structure.joint_features(self.X[i], y),
+            getattr(self.structure, "n_features", None),
+            f"{self.name}, example {i}",
+            self._buffer,
+        )
+        if len(vector) != self.n_weights:
+            if self.n_weights >= 0:
+                raise StructureError(
+                    f"{self.name}: joint_features has length {len(vector)} on example {i} but {self.n_weights} on example 0"
+                )
+            self.n_weights = len(vector)
+            self._buffer = np.zeros(self.n_weights)
+        return vector
 
     def _plane(self, i: int, y: Any) -> tuple[NDArray[np.int32], Reals]:
-        """Sparse ``joint_features(x_i, y) - joint_features(x_i, y_i)``."""
-        index, value = self._vector(i, y)
-        true_index, true_value = self._truth[i]
-        dense = self._dense
-        dense[index] = value
-        dense[true_index] -= true_value
-        both = np.concatenate([index, true_index])
-        kept = both[dense[both] != 0.0]
-        if len(kept) != len(index) + len(true_index):
-            kept = np.unique(kept)  # entries in both vectors are listed twice
-        coef = dense[kept]
-        dense[both] = 0.0
-        return kept, coef
+        """Sparse ``joint_features(x_i, y) - joint_features(x_i, y_i)``, in buffers that the next call overwrites."""
+        n = passes.plain_difference(self._data, i, self._vector(i, y))
+        if n < 0:
+            self._not_finite(i)
+        return self._data.part[:n], self._data.coef[:n]
 
-    def _most_violated(self, i: int, w: Reals) -> tuple[NDArray[np.int32], Reals, float]:
-        y = self.structure.argmax(self.X[i], w, self.Y[i])
-        part, coef = self._plane(i, y)
-        return part, coef, self._loss(i, y)
+    def _not_finite(self, i: int) -> None:
+        raise DataError(f"{self.name}, example {i}: joint_features returned NaN or infinity")
 
     def _loss(self, i: int, y: Any) -> float:
         value = float(self.structure.loss(self.Y[i], y))
-        if not value >= 0.0 or value == np.inf:
+        if not 0.0 <= value < np.inf:
             raise StructureError(f"{self.name}: loss of example {i} is {value!r}; it must be finite and at least 0")
         return value
-
-    def _room(self, work: Work, n: int) -> None:
-        planes = work.planes
-        if planes.counts[0] >= len(planes.next) or planes.counts[1] + n > len(planes.part):
-            work.make_room()
-            if work.planes.counts[1] + n > len(work.planes.part):
-                work.planes = grown(work.planes, 1024, 4 * n, -1)
 
     def evaluate(
         self,
@@ -337,11 +350,13 @@ class PlainOracle(Oracle):
     ) -> Evaluation:
         slack, risks = np.zeros(len(examples)), np.zeros(len(examples))
         ids = np.full(len(examples), -1, np.int64)
-        frozen = _read_only(w)
+        frozen, argmax = _read_only(w), self.structure.argmax
         for k, i in enumerate(examples.tolist()):
             if risk:
-                risks[k] = self._loss(i, self.structure.argmax(self.X[i], frozen, None))
-            part, coef, loss = self._most_violated(i, frozen)
+                risks[k] = self._loss(i, argmax(self.X[i], frozen, None))
+            y = argmax(self.X[i], frozen, self.Y[i])
+            part, coef = self._plane(i, y)
+            loss = self._loss(i, y)
             slack[k] = loss + float(w[part] @ coef)
             if work is not None and (above is None or slack[k] > above[k]):
                 self._insert_one(work, k, i, part, coef, loss, ids)
@@ -359,14 +374,23 @@ class PlainOracle(Oracle):
         )
 
     def frank_wolfe(self, work: Work, order: Ints) -> None:
-        frozen = _read_only(work.w)
+        X, Y, data, c = self.X, self.Y, self._data, work.c
+        argmax, frozen, visit = self.structure.argmax, _read_only(work.w), passes.plain_visit.build()
         for i in order.tolist():
-            part, coef, loss = self._most_violated(i, frozen)
-            self._room(work, len(part))
-            passes.plain_visit(
-                self.pack, work.w, work.average, work.planes, i, part, coef, loss, work.c[i], work.rule, work.stamp,
-                work.state, work.gaps, self._theta, self._scratch, self._keys, self._values,
-            )  # fmt: skip
+            y = argmax(X[i], frozen, Y[i])
+            vector, loss = self._vector(i, y), self._loss(i, y)
+            while True:
+                done = visit(
+                    data, work.w, work.average, work.planes, i, vector, loss, c[i], work.rule, work.stamp, work.state,
+                    work.gaps,
+                )  # fmt: skip
+                if done == 0:
+                    break
+                if done == -1:
+                    self._not_finite(i)
+                work.make_room()
+                if work.planes.counts[1] + self.n_weights > len(work.planes.part):
+                    work.planes = grown(work.planes, 1024, 4 * self.n_weights, -1)
         self._check_violations(work)
 
     def perceptron(self, w: Reals, average: Reals, order: Ints, s: Reals, state: Reals) -> int:

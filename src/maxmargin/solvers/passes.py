@@ -11,6 +11,7 @@ from numba import types
 
 from .._compiled import array, compiled, kernel
 from ..structures.base import signatures
+from ..structures.plain import PlainData
 from .block import block_step
 from .planes import PLANES, cached_scores, insert, score_of, write_difference
 
@@ -24,6 +25,7 @@ __all__ = [
     "WEIGHT",
     "frank_wolfe_pass",
     "perceptron_pass",
+    "plain_difference",
     "plain_visit",
     "sweep",
 ]
@@ -171,24 +173,67 @@ def sweep(
         )  # fmt: skip
 
 
+PLAIN = types.NamedTuple(
+    [
+        signatures().pack, array(types.int64, readonly=True), array(types.int32, readonly=True),
+        array(types.float64, readonly=True), array(types.float64), array(types.float64), array(types.int32),
+        array(types.float64), array(types.int64), array(types.float64),
+    ],
+    PlainData,
+)  # fmt: skip
+
+
+@compiled
+def _plain_difference(data, i, vector):
+    """Entries of ``vector`` minus the truth's feature vector into the buffers; -1 when an entry is not finite."""
+    lo, hi = data.truth_start[i], data.truth_start[i + 1]
+    for q in range(lo, hi):
+        data.scratch[data.truth_index[q]] = data.truth_value[q]
+    n = np.int64(0)
+    finite = True
+    for a in range(len(vector)):
+        value = vector[a]
+        if value != 0.0 or data.scratch[a] != 0.0:
+            finite = finite and np.isfinite(value)
+            value -= data.scratch[a]
+            if value != 0.0:
+                data.part[n] = a
+                data.coef[n] = value
+                n += 1
+    for q in range(lo, hi):
+        data.scratch[data.truth_index[q]] = 0.0
+    return n if finite else np.int64(-1)
+
+
+@kernel(lambda: types.int64(PLAIN, types.int64, array(types.float64, readonly=True)))
+def plain_difference(data, i, vector):
+    """Difference of a feature vector from the truth's, into the buffers of ``data``; returns its length or -1."""
+    return _plain_difference(data, i, vector)
+
+
 @kernel(
-    lambda: types.void(
-        signatures().pack, array(types.float64), array(types.float64), PLANES, types.int64, array(types.int32),
-        array(types.float64), types.float64, types.float64, types.int64, types.int64, array(types.float64),
-        array(types.float64), array(types.float64), array(types.float64), array(types.int64), array(types.float64),
+    lambda: types.int64(
+        PLAIN, array(types.float64), array(types.float64), PLANES, types.int64, array(types.float64, readonly=True),
+        types.float64, types.float64, types.int64, types.int64, array(types.float64), array(types.float64),
     )
 )  # fmt: skip
-def plain_visit(
-    pack, w, average, planes, i, part, coef, loss, c, rule, stamp, state, gaps, theta, scratch, keys, values
-):  # fmt: skip
+def plain_visit(data, w, average, planes, i, vector, loss, c, rule, stamp, state, gaps):
     """One visit for a structure in plain Python, whose planes are feature vectors (parts are weights).
 
-    No first-class function is passed: that would cost more than the visit.
+    Returns -1 when the vector is not finite, -2 when the working set is full, else 0. No first-class function is
+    passed: that would cost more than the visit.
     """
-    oracle = insert(planes, i, part, coef, len(part), loss, stamp)
+    n = _plain_difference(data, i, vector)
+    if n < 0:
+        return -1
+    if planes.counts[0] >= len(planes.next) or planes.counts[1] + n > len(planes.part):
+        return -2
+    oracle = insert(planes, i, data.part, data.coef, n, loss, stamp)
     _revisit(
-        None, None, pack, w, average, planes, i, c, oracle, rule, stamp, state, gaps, theta, scratch, (keys, values),
+        None, None, data.pack, w, average, planes, i, c, oracle, rule, stamp, state, gaps, w, data.scratch,
+        (data.keys, data.values),
     )  # fmt: skip
+    return 0
 
 
 @kernel(

@@ -201,6 +201,13 @@ def cached_scores(potentials_at, pack, w, planes, i, theta, scratch):
         n_planes += 1
         n_entries += planes.length[p]
         p = planes.next[p]
+    scores = np.empty(n_planes)
+    if potentials_at is None:
+        p = planes.head[i]
+        for k in range(n_planes):
+            scores[k] = score_of(planes, p, w)
+            p = planes.next[p]
+        return scores
     need = np.empty(n_entries, np.int32)
     m = np.int64(0)
     p = planes.head[i]
@@ -215,12 +222,7 @@ def cached_scores(potentials_at, pack, w, planes, i, theta, scratch):
         p = planes.next[p]
     for q in range(m):
         scratch[need[q]] = 0.0
-    if potentials_at is None:
-        for q in range(m):
-            theta[need[q]] = w[need[q]]
-    else:
-        potentials_at(pack, w, i, need, m, theta)
-    scores = np.empty(n_planes)
+    potentials_at(pack, w, i, need, m, theta)
     p = planes.head[i]
     for k in range(n_planes):
         scores[k] = score_of(planes, p, theta)

@@ -40,7 +40,8 @@ from .._compiled import array, compiled, function_type
 from ..errors import StructureError
 
 __all__ = [
-    "Encoded", "FUNCTIONS", "Pack", "RowGroup", "Structure", "freeze", "make_pack", "n_rows", "signatures", "true_output",
+    "Encoded", "FUNCTIONS", "Pack", "RowGroup", "Structure", "freeze", "make_pack", "n_rows", "signatures",
+    "true_output",
 ]  # fmt: skip
 
 FUNCTIONS = ("potentials", "potentials_at", "features", "decode", "parts", "augment", "loss")
@@ -82,13 +83,13 @@ class Pack(NamedTuple):
 
 
 @compiled
-def n_rows(pack, i, group=0):
+def n_rows(pack: Pack, i: int, group: int = 0) -> Any:
     """Number of rows of a group of example ``i``."""
     return pack.row_start[group, i + 1] - pack.row_start[group, i]
 
 
 @compiled
-def true_output(pack, i):
+def true_output(pack: Pack, i: int) -> NDArray[np.int32]:
     """True output of example ``i``, as a read-only view."""
     return pack.target[pack.target_start[i] : pack.target_start[i + 1]]
 
@@ -321,7 +322,7 @@ class Structure:
         raise StructureError(f"{type(self).__name__} must define encode(X, Y=None)")
 
     def output(self, encoded: Encoded, i: int, out: NDArray[np.int32]) -> Any:
-        """The user's form of an output vector of example ``i``."""
+        """The user's form of an output vector of example ``i``, whose end is unused when it is longer than needed."""
         raise StructureError(f"{type(self).__name__} must define output(encoded, i, out)")
 
     def missing(self) -> list[str]:

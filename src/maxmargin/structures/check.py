@@ -34,14 +34,15 @@ def check_structure(
     A plain structure (methods ``joint_features``, ``loss`` and ``argmax``) must return the maximum, also with the loss
     added; its loss must be 0 for the truth and nowhere negative, its features finite and of one length; it must not
     write to ``w`` or to its inputs, and must give the same answers when two threads call it. The maximum is compared
-    with every output from ``structure.outputs(x)`` if there is such a method, else with the ``candidates``, else with
-    outputs met: argmaxes under other weights, and truths of other examples that look alike.
+    with the ``candidates`` if these are given, else with all outputs from ``structure.outputs(x)`` if there is such a
+    method, else with outputs met: argmaxes under other weights, and truths of other examples that look alike.
 
-    For a compiled structure (a :class:`~maxmargin.structures.Structure`) the same is checked of ``decode``, ``loss`` and
-    the feature map, and further: that each function compiles to the signature that solvers call, and then computes what
-    its Python source does; that ``augment`` adds up to ``loss``, ``potentials_at`` equals ``potentials`` and ``features``
-    is their gradient; that the sizes given by ``encode`` suffice; that ``encode`` undoes ``output``. It may list the
-    output vectors of an example in a method ``outputs(encoded, i)``; ``candidates`` are outputs as in ``Y``.
+    For a compiled structure (a :class:`~maxmargin.structures.Structure`) the same is checked of ``decode``, ``loss``
+    and the feature map, and further: that each function compiles to the signature that solvers call, and then computes
+    what its Python source does; that ``augment`` adds up to ``loss``, ``potentials_at`` equals ``potentials`` and
+    ``features`` is their gradient; that the sizes given by ``encode`` suffice; that ``encode`` undoes ``output``. The
+    structure may list the output vectors of an example in a method ``outputs(encoded, i)``; ``candidates`` are outputs
+    as in ``Y``.
 
     Parameters
     ----------

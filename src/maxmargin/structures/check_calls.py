@@ -17,7 +17,13 @@ __all__ = ["Calls", "check_functions", "check_pack"]
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int32]
 
-_GUARD = 64
+_ARGUMENTS = {
+    "potentials": "(pack, w, i, theta)", "potentials_at": "(pack, w, i, parts, m, theta)",
+    "features": "(pack, i, parts, coef, m, keys, values)", "decode": "(pack, i, theta, out)",
+    "parts": "(pack, i, out, parts)", "augment": "(pack, i, theta)", "loss": "(pack, i, out)",
+}  # fmt: skip
+_GUARD = 1024
+_READ_ONLY = "writes to w or to the pack, which are read-only; it may write to its buffers only"
 _MARKS = {"f": -8.765e99, "i": -87654321}
 _SIZES = {
     "theta": "n_potentials", "out": "n_output", "parts": "n_parts", "keys": "the length it asks for",
@@ -62,7 +68,7 @@ class Calls:
     """
 
     def __init__(self, structure: Structure, encoded: Encoded, ledger: Ledger) -> None:
-        self.structure, self.encoded, self.ledger = structure, encoded, ledger
+        self.encoded, self.ledger = encoded, ledger
         self._fast = {name: getattr(structure, name) for name in FUNCTIONS}
         self._source = {name: getattr(function, "py_func", None) for name, function in self._fast.items()}
         if not any(self._source.values()):
@@ -94,7 +100,9 @@ class Calls:
         parts = _Buffer.of("parts", np.zeros(self.encoded.n_parts), np.int32)
         n, after = self._run("parts", i, twin, i, given, parts)
         if not 0 <= n <= self.encoded.n_parts:
-            self.ledger.abandon("buffers", i, f"parts returned {n} with n_parts = {self.encoded.n_parts}; encode must give more")
+            self.ledger.abandon(
+                "buffers", i, f"parts returned {n} with n_parts = {self.encoded.n_parts}; encode must give more"
+            )
         return after["parts"][:n]
 
     def augment(self, i: int, theta: Reals) -> tuple[float, Reals]:
@@ -109,24 +117,25 @@ class Calls:
 
     def features(self, i: int, parts: Ints, coef: Reals) -> tuple[NDArray[np.int64], Reals]:
         """Sparse feature vector, with buffers that are first empty and then exactly as long as asked for."""
-        n, room = self._features(i, parts, coef, 0), 0
-        if isinstance(n, int) and n < 0:
+        room = 0
+        n, keys, values = self._features(i, parts, coef, room)
+        if n < 0:
             room = -n
-            n = self._features(i, parts, coef, room)
-        if isinstance(n, int):
+            n, keys, values = self._features(i, parts, coef, room)
+        if not 0 <= n <= room:
             self.ledger.abandon(
-                "features", i, f"features returned {n} with buffers of {room}; return the number of entries written, or minus "
-                "the length needed when the buffers are shorter",
+                "features", i, f"features returned {n} with buffers of {room}; return the number of entries written, "
+                "or minus the length needed when the buffers are shorter"
             )  # fmt: skip
-        return n
+        return keys[:n], values[:n]
 
-    def _features(self, i: int, parts: Ints, coef: Reals, room: int) -> Any:
+    def _features(self, i: int, parts: Ints, coef: Reals, room: int) -> tuple[int, NDArray[np.int64], Reals]:
         n, after = self._run(
             "features", i, True, i, _Buffer.of("parts", parts, np.int32, keep=True),
             _Buffer.of("coef", coef, np.float64, keep=True), len(parts), _Buffer.of("keys", np.zeros(room), np.int64),
             _Buffer.of("values", np.zeros(room), np.float64),
         )  # fmt: skip
-        return (after["keys"][:n], after["values"][:n]) if 0 <= n <= room else int(n)
+        return int(n), after["keys"], after["values"]
 
     # --- one call
 
@@ -150,8 +159,9 @@ class Calls:
     def _same(self, name: str, i: int, what: str, compiled: Any, python: Any) -> None:
         if compiled is not None and not np.isclose(compiled, python, rtol=1e-8, atol=1e-8, equal_nan=True):
             self.ledger.fault(
-                "compiled = Python", i, f"the compiled {name} differs from its Python source: {what} is {compiled:.10g} compiled "
-                f"but {python:.10g} in Python; look for globals changed after compilation, overflow and division by zero"
+                "compiled = Python", i, f"the compiled {name} differs from its Python source: {what} is "
+                f"{compiled:.10g} compiled but {python:.10g} in Python; look for globals changed since, overflow and "
+                "division by zero"
             )  # fmt: skip
 
     def _guarded(self, function: Any, name: str, i: int, args: Any) -> tuple[Any, dict[str, NDArray[Any]]]:
@@ -160,29 +170,31 @@ class Calls:
             with np.errstate(all="ignore"):
                 result = function(self.encoded.pack, *(arg.view if isinstance(arg, _Buffer) else arg for arg in mine))
         except IndexError as error:
-            sizes = {arg.name: len(arg.view) for arg in mine if isinstance(arg, _Buffer)}
+            sizes = ", ".join(f"{arg.name} {len(arg.view)}" for arg in mine if isinstance(arg, _Buffer))
             self.ledger.abandon(
-                "buffers", i, f"{name} leaves its arrays ({error}; lengths given: {sizes}); mend the index, or let encode give "
-                "larger n_output and n_parts", error
+                "buffers", i, f"{name} leaves its arrays ({error}; lengths: {sizes}); mend the index, or let encode "
+                "give larger n_output and n_parts", error
             )  # fmt: skip
         except ValueError as error:
             if "read-only" not in str(error):
                 self.ledger.abandon("functions", i, f"{name} raised ValueError: {error}", error)
-            self.ledger.abandon("functions", i, f"{name} writes to w or to the pack ({error}); write to its buffers only", error)
+            self.ledger.abandon("functions", i, f"{name} {_READ_ONLY} ({error})", error)
         except Exception as error:
             self.ledger.abandon("functions", i, f"{name} raised {type(error).__name__}: {error}", error)
+        if result is None and not name.startswith("potentials"):
+            self.ledger.abandon("functions", i, f"{name} returned None; it must return a number")
         buffers = [(before, after) for before, after in zip(args, mine) if isinstance(before, _Buffer)]
         for before, after in buffers:
             size = len(after.view)
             if after.overrun is not None:
                 self.ledger.abandon(
-                    "buffers", i, f"{name} writes entry {after.overrun} of {after.name}, which has {size}; encode must give a larger "
-                    f"size ({_SIZES.get(after.name, after.name)})"
+                    "buffers", i, f"{name} writes entry {after.overrun} of {after.name}, which has {size}; mend the "
+                    f"index, or let encode give a larger size ({_SIZES.get(after.name, after.name)})"
                 )  # fmt: skip
             for k in np.flatnonzero(after.view != before.view)[:1] if after.keep else ():
                 self.ledger.abandon(
-                    "buffers", i, f"{name} changes {after.name}[{k}] from {before.view[k]:.10g} to {after.view[k]:.10g}, which "
-                    "solvers still need; work on a copy"
+                    "buffers", i, f"{name} changes {after.name}[{k}] from {before.view[k]:.10g} to "
+                    f"{after.view[k]:.10g}; solvers still need it, work on a copy"
                 )  # fmt: skip
         self.ledger.passed("buffers", i)
         return result, {after.name: after.view for _, after in buffers if not after.keep}
@@ -192,19 +204,24 @@ def check_pack(encoded: Encoded, ledger: Ledger) -> None:
     """Whether the pack has the types and the flags that solvers were compiled for."""
     for name, wanted in plain_pack()._asdict().items():
         found = getattr(encoded.pack, name)
-        got = f"{getattr(found, 'dtype', type(found).__name__)} of {getattr(found, 'ndim', '?')} dimensions"
-        if got != f"{wanted.dtype} of {wanted.ndim} dimensions" or found.flags.writeable or not found.flags.c_contiguous:
-            flags = ", writable" if isinstance(found, np.ndarray) and found.flags.writeable else ""
+        if _described(found) != _described(wanted):
             ledger.abandon(
-                "functions", None, f"pack.{name} is {got}{flags}; it must be a read-only array of {wanted.dtype} of {wanted.ndim} "
-                "dimensions: make the pack with make_pack",
+                "functions", None, f"pack.{name} is {_described(found)}; it must be {_described(wanted)}: make the "
+                "pack with make_pack"
             )  # fmt: skip
         ledger.passed("functions", None)
 
 
+def _described(array: Any) -> str:
+    if not isinstance(array, np.ndarray):
+        return f"a {type(array).__name__}"
+    flags = "writable" if array.flags.writeable else "read-only"
+    return f"a {flags}{' contiguous' if array.flags.c_contiguous else ''} {array.ndim}-D array of {array.dtype}"
+
+
 def check_functions(structure: Structure, ledger: Ledger) -> None:
     """Whether every function is there and compiles to the signature that solvers call."""
-    missing = structure.missing()
+    missing = [name for name in FUNCTIONS if not callable(getattr(structure, name, None))]
     if missing:
         ledger.abandon("functions", None, f"lacks the compiled function {', '.join(missing)}")
     for name in FUNCTIONS:
@@ -213,20 +230,9 @@ def check_functions(structure: Structure, ledger: Ledger) -> None:
             try:
                 function.compile(wanted)
             except Exception as error:
-                ledger.fault(
-                    "functions", None, f"{name} does not compile to {_readable(name)} -> {wanted.return_type}: "
-                    f"{_reason(str(error))}", error
-                )  # fmt: skip
+                signature = f"{name}{_ARGUMENTS[name]} -> {wanted.return_type}"
+                ledger.fault("functions", None, f"{name} does not compile to {signature}: {_reason(str(error))}", error)
         ledger.passed("functions", None)
-
-
-def _readable(name: str) -> str:
-    arguments = {
-        "potentials": "(pack, w, i, theta)", "potentials_at": "(pack, w, i, parts, m, theta)",
-        "features": "(pack, i, parts, coef, m, keys, values)", "decode": "(pack, i, theta, out)",
-        "parts": "(pack, i, out, parts)", "augment": "(pack, i, theta)", "loss": "(pack, i, out)",
-    }  # fmt: skip
-    return name + arguments[name]
 
 
 def _reason(message: str) -> str:
@@ -234,7 +240,7 @@ def _reason(message: str) -> str:
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     telling = [line for line in lines if "Cannot modify readonly" in line]
     if telling:
-        reason = "it writes to w or to the pack, which are read-only"
+        reason = f"it {_READ_ONLY}"
     else:
         skipped = ("Failed in nopython", "During:", "File ", ">>>", "There are")
         reason = next((line for line in lines if not line.startswith(skipped)), "unknown reason")

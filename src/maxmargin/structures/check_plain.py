@@ -12,9 +12,19 @@ from numpy.typing import NDArray
 from ..errors import DataError, StructureError
 from .check_report import Abandoned, Ledger, shown
 from .check_tools import (
-    Candidates, Champions, Claim, Output, check_pickle, check_threads, check_truth_is_listed, compare, frozen,
-    listed_candidates, random_weights, thawed, unchanged,
-)  # fmt: skip
+    LOSS_RANGE,
+    Candidates,
+    Claim,
+    Output,
+    check_pickle,
+    check_threads,
+    frozen,
+    hold_against,
+    listed_candidates,
+    random_weights,
+    thawed,
+    unchanged,
+)
 from .plain import METHODS, sparse_vector
 
 __all__ = ["PLAIN_CHECKS", "PlainCheck"]
@@ -22,15 +32,16 @@ __all__ = ["PLAIN_CHECKS", "PlainCheck"]
 Reals = NDArray[np.float64]
 
 PLAIN_CHECKS = (
-    "methods", "read-only inputs", "joint features", "loss", "outputs", "argmax", "loss-augmented argmax", "two threads",
-    "pickle",
+    "methods", "read-only inputs", "joint features", "loss", "outputs", "argmax", "loss-augmented argmax",
+    "two threads", "pickle",
 )  # fmt: skip
 _ARGUMENTS = {"joint_features": ("x", "y"), "loss": ("y_true", "y"), "argmax": ("x", "w", "y_true")}
 _CLAIMS = (
     Claim("argmax", "score", "argmax(x, w)", "return the output with the largest <w, joint_features(x, y)>"),
     Claim(
         "loss-augmented argmax", "loss + score", "argmax(x, w, y_true)",
-        "return the output with the largest loss(y_true, y) + <w, joint_features(x, y)>", " (y_true seems to be ignored)",
+        "return the output with the largest loss(y_true, y) + <w, joint_features(x, y)>",
+        " (y_true seems to be ignored)",
     ),
 )  # fmt: skip
 # Without a list of outputs, argmaxes under so many more weights stand in for it.
@@ -57,13 +68,14 @@ class PlainCheck:
         """All checks."""
         missing = [name for name in METHODS if not callable(getattr(self.structure, name, None))]
         if missing:
-            self.ledger.fault("methods", None, f"lacks {', '.join(missing)}; a plain structure defines {', '.join(METHODS)}")
+            wanted = f"a plain structure defines {', '.join(METHODS)}"
+            self.ledger.fault("methods", None, f"lacks {', '.join(missing)}; {wanted}")
             return
         self.ledger.passed("methods", None, len(METHODS))
         if not self._make_weights():
             return
-        for check in ("argmax", "loss-augmented argmax"):
-            self.ledger.note(check, "exact = False: no maximum is asked for" if not self.exact else self._compared_with())
+        for claim in _CLAIMS:
+            self.ledger.note(claim.check, self._compared_with())
         before, originals = self.w.copy(), [(frozen(x), frozen(y)) for x, y in zip(self.X, self.Y)]
         for i, original in enumerate(originals):
             try:
@@ -73,10 +85,8 @@ class PlainCheck:
             if not unchanged((self.X[i], self.Y[i]), original):
                 self.ledger.fault("read-only inputs", i, "x or y_true was changed by a method; work on a copy")
         for k, j in np.argwhere(self.w != before)[:1]:
-            self.ledger.fault(
-                "read-only inputs", None, f"argmax changed w[{j}] from {before[k, j]:.10g} to {self.w[k, j]:.10g}; work on "
-                "a copy"
-            )  # fmt: skip
+            change = f"from {before[k, j]:.10g} to {self.w[k, j]:.10g}"
+            self.ledger.fault("read-only inputs", None, f"argmax changed w[{j}] {change}; work on a copy")
         if not self.ledger.clean:
             self.ledger.note("two threads", "after the faults")
             self.ledger.note("pickle", "after the faults")
@@ -86,11 +96,11 @@ class PlainCheck:
         check_pickle(self.structure, self.ledger, lambda again: self._answers(again) == expected)
 
     def _compared_with(self) -> str:
+        if not self.exact:
+            return "exact = False: no maximum is asked for"
         if self.candidates is not None:
-            return "compared with the candidates given"
-        if self.lists:
-            return "compared with all outputs"
-        return "compared with outputs met under other weights; define outputs(x) or give candidates for a proof"
+            return "against the candidates"
+        return "against all outputs" if self.lists else "against outputs met; define outputs(x) to compare with all"
 
     def _make_weights(self) -> bool:
         norms = []
@@ -113,10 +123,10 @@ class PlainCheck:
             return getattr(self.structure, method)(*args)
         except Exception as error:
             if isinstance(error, ValueError) and "read-only" in str(error):
+                written = self._written(method, args)
                 self.ledger.abandon(
-                    "read-only inputs", i, f"{method} writes to its argument {self._written(method, args)} ({error}); work "
-                    "on a copy", error
-                )  # fmt: skip
+                    "read-only inputs", i, f"{method} writes to its argument {written} ({error}); work on a copy", error
+                )
             self.ledger.abandon(check, i, f"{method} raised {type(error).__name__}: {error}", error)
 
     def _written(self, method: str, args: Sequence[Any]) -> str:
@@ -132,7 +142,8 @@ class PlainCheck:
     def _features(self, i: int, y: Any) -> tuple[NDArray[np.int32], Reals]:
         vector = self._call("joint features", i, "joint_features", self.X[i], y)
         try:
-            index, value, length = sparse_vector(vector, getattr(self.structure, "n_features", None), f"output {shown(y)}")
+            n_features = getattr(self.structure, "n_features", None)
+            index, value, length = sparse_vector(vector, n_features, f"output {shown(y)}")
         except (DataError, StructureError) as error:
             dense = vector if isinstance(vector, np.ndarray) and vector.dtype.kind == "f" else np.zeros(0)
             bad = np.flatnonzero(~np.isfinite(dense))
@@ -142,8 +153,8 @@ class PlainCheck:
             self.length = length
         elif length != self.length:
             self.ledger.abandon(
-                "joint features", i, f"joint_features has length {length} for output {shown(y)} but {self.length} before; "
-                "it must be the same for all examples and outputs",
+                "joint features", i, f"joint_features has length {length} for output {shown(y)} but {self.length} "
+                "before; it must be the same for all examples and outputs",
             )  # fmt: skip
         self.ledger.passed("joint features", i)
         return index, value
@@ -155,9 +166,7 @@ class PlainCheck:
         except (TypeError, ValueError) as error:
             self.ledger.abandon("loss", i, f"loss of output {shown(y)} is {shown(said)}; return a number", error)
         if not 0.0 <= value < np.inf:
-            self.ledger.abandon(
-                "loss", i, f"the loss of output {shown(y)} is {value!r}; it must be finite and at least 0 (it is 0 for the truth)"
-            )
+            self.ledger.abandon("loss", i, f"the loss of output {shown(y)} is {value!r}; {LOSS_RANGE}")
         self.ledger.passed("loss", i)
         return value
 
@@ -173,26 +182,11 @@ class PlainCheck:
             self.ledger.fault("loss", i, f"the loss of the true output is {truth.loss!r}; it must be 0 for y == y_true")
         found = [[self._found(i, w, augmented) for w in self.w] for augmented in (False, True)]
         self.ledger.passed("read-only inputs", i, 2 * len(self.w))
-        every, listed = Champions(len(self.w)), Champions(len(self.w))
-        for output in (truth, *found[0], *found[1]):
-            every.add(output, output.values)
-        nearest, complete = np.inf, False
-        if self.candidates is None and not self.lists:
-            for output in self._met(i):
-                every.add(output, output.values)
-        else:
-            for output in self._listed(i):
-                every.add(output, output.values)
-                listed.add(output, output.values)
-                if abs(output.scores[-1] - truth.scores[-1]) < abs(nearest - truth.scores[-1]):
-                    nearest = float(output.scores[-1])
-            complete = self.lists and listed.count <= self.max_outputs
-            if self.lists and not complete:
-                self.ledger.note("outputs", f"example {i} has more than max_outputs = {self.max_outputs}; the first were used")
-        if complete:
-            check_truth_is_listed(self.ledger, i, truth.scores, nearest, listed.count)
-        if self.exact:
-            compare(self.ledger, i, _CLAIMS, found, every, listed if complete else None)
+        others = self._listed(i) if self.lists or self.candidates is not None else self._met(i)
+        hold_against(
+            self.ledger, i, _CLAIMS, truth, found, others, listed=self.lists, max_outputs=self.max_outputs,
+            exact=self.exact,
+        )  # fmt: skip
 
     def _found(self, i: int, w: Reals, augmented: bool) -> Output:
         y = self._call(_CLAIMS[augmented].check, i, "argmax", self.X[i], w, self.Y[i] if augmented else None)
@@ -230,7 +224,8 @@ class PlainCheck:
         """Score of the argmax of every example under the first random weights."""
         scores = {}
         for i in range(len(self.X))[::order]:
-            index, value = self._features(i, structure.argmax(self.X[i], self.w[1], None))
+            vector = structure.joint_features(self.X[i], structure.argmax(self.X[i], self.w[1], None))
+            index, value, _ = sparse_vector(vector, getattr(structure, "n_features", None), "")
             scores[i] = float(self.w[1, index] @ value)
         return [scores[i] for i in range(len(self.X))]
 

@@ -30,9 +30,8 @@ class ReferenceCheck:
         try:
             return getattr(self.reference, method)(*args)
         except Exception as error:
-            self.ledger.abandon(
-                "reference", self.i, f"{type(self.reference).__name__}.{method} raised {type(error).__name__}: {error}", error
-            )
+            called = f"{type(self.reference).__name__}.{method}"
+            self.ledger.abandon("reference", self.i, f"{called} raised {type(error).__name__}: {error}", error)
 
     def _features(self, y: Any) -> Reals:
         vector = self._asked("joint_features", self.x, y)
@@ -42,8 +41,8 @@ class ReferenceCheck:
             self.ledger.abandon("reference", self.i, f"the reference fails: {error}; check it by itself first", error)
         if length != self.w.shape[1]:
             self.ledger.abandon(
-                "reference", self.i, f"there are {self.w.shape[1]} weights but the reference has {length} joint features; they "
-                "must be the same, in the same order"
+                "reference", self.i, f"there are {self.w.shape[1]} weights but the reference has {length} joint "
+                "features; they must be the same, in the same order"
             )  # fmt: skip
         out = np.zeros(length)
         out[index] = value
@@ -71,11 +70,13 @@ class ReferenceCheck:
         for row, what in enumerate(("best score", "best loss + score")):
             for k, w in enumerate(self.w):
                 y = self._asked("argmax", self.x, w, self.y_true if row else None)
-                wanted = float(w @ self._features(y)) + (float(self._asked("loss", self.y_true, y)) if row else 0.0)
+                wanted = float(w @ self._features(y))
+                wanted += float(self._asked("loss", self.y_true, y)) if row else 0.0
                 mine = float(found[row][k].values[row, k])
                 if differ(mine, wanted):
                     self.ledger.fault(
-                        "reference", self.i, f"the {what} is {mine:.10g} but the reference's is {wanted:.10g}, of output {shown(y)}"
+                        "reference", self.i, f"the {what} is {mine:.10g} but the reference's is {wanted:.10g}, of "
+                        f"output {shown(y)}"
                     )  # fmt: skip
                 else:
                     self.ledger.passed("reference", self.i)

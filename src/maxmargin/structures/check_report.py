@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NoReturn
@@ -11,7 +12,7 @@ from ..errors import StructureError
 __all__ = ["Abandoned", "CheckReport", "Finding", "Ledger", "differ", "shown"]
 
 
-class Abandoned(Exception):  # noqa: N818 (no error: it carries control out of an example)
+class Abandoned(Exception):
     """An example cannot be examined further; its fault is in the ledger."""
 
 
@@ -74,9 +75,8 @@ class CheckReport:
         ]
         for found in self.findings:
             note = f" ({found.note})" if found.note and found.result in ("ok", "not run") else ""
-            lines.append(
-                f"  {found.check:{width}}  {found.n_examples:8d}  {found.n_compared:8d}  {found.result}{note}"
-            )
+            examples = found.n_examples or "-"
+            lines.append(f"  {found.check:{width}}  {examples:>8}  {found.n_compared or '-':>8}  {found.result}{note}")
         lines += [f"{found.result}: {found.note}" for found in self.findings if found.result in ("fault", "warning")]
         return "\n".join(lines)
 
@@ -153,7 +153,9 @@ class Ledger:
 
 def differ(a: float, b: float) -> bool:
     """Whether two scores or losses differ by more than the rounding of their sums."""
-    return not abs(a - b) <= 1e-8 * (1.0 + max(abs(a), abs(b)))
+    if not (math.isfinite(a) and math.isfinite(b)):
+        return a != b
+    return abs(a - b) > 1e-8 * (1.0 + max(abs(a), abs(b)))
 
 
 def shown(value: object, width: int = 60) -> str:

@@ -15,11 +15,13 @@ from ..errors import DataError
 from .check_report import Ledger, differ, shown
 
 __all__ = [
-    "Candidates", "Champions", "Claim", "Output", "check_pickle", "check_threads", "check_truth_is_listed", "compare",
-    "frozen", "listed_candidates", "random_weights", "thawed", "unchanged",
+    "LOSS_RANGE", "Candidates", "Claim", "Output", "check_pickle", "check_threads", "frozen", "hold_against",
+    "listed_candidates", "random_weights", "thawed", "unchanged",
 ]  # fmt: skip
 
 Reals = NDArray[np.float64]
+LOSS_RANGE = "it must be 0 for the truth, and finite and at least 0 for every output"
+
 # Two threads seldom meet in one call: they get so long a time for it.
 _THREAD_SECONDS = 0.1
 
@@ -73,69 +75,6 @@ def listed_candidates(candidates: Candidates, X: Any, n: int) -> list[list[Any]]
     return [list(one) for one in found]
 
 
-class Champions:
-    """The best of many outputs under several weight vectors: by score (row 0) and by loss + score (row 1)."""
-
-    def __init__(self, n_weights: int) -> None:
-        self.values = np.full((2, n_weights), -np.inf)
-        self.who: list[list[Any]] = [[None] * n_weights, [None] * n_weights]
-        self.count = 0
-
-    def add(self, output: Any, values: Reals) -> None:
-        """An output with its values of shape (2, n_weights)."""
-        self.count += 1
-        for row, k in np.argwhere(values > self.values):
-            self.values[row, k] = values[row, k]
-            self.who[row][k] = output
-
-
-def check_truth_is_listed(ledger: Ledger, i: int, truth: Reals, nearest: float, listed: int) -> None:
-    """Whether a full list of outputs has one that scores as the truth does; ``nearest`` is the closest score."""
-    if differ(float(truth[-1]), nearest):
-        ledger.fault(
-            "outputs", i, f"the true output scores {truth[-1]:.10g}; the closest of the {listed} outputs listed scores "
-            f"{nearest:.10g}: list the truth too, or mend it"
-        )  # fmt: skip
-    else:
-        ledger.passed("outputs", i, listed)
-
-
-def check_threads(ledger: Ledger, expected: Sequence[float], run: Callable[[int], list[float]]) -> None:
-    """Whether best scores stay as expected when two threads ask for them at once, in opposite orders."""
-    runs = []
-    stop = time.perf_counter() + _THREAD_SECONDS
-    with ThreadPoolExecutor(2) as pool:
-        while not runs or time.perf_counter() < stop:
-            runs += [job.result() for job in [pool.submit(run, order) for order in (1, -1)]]
-    for scores in runs:
-        for i, (alone, together) in enumerate(zip(expected, scores, strict=True)):
-            if differ(alone, together):
-                ledger.fault(
-                    "two threads", i, f"the best score is {alone:.10g} in one thread but {together:.10g} when two ask at once; "
-                    "keep what is computed in local variables, not in self"
-                )  # fmt: skip
-            else:
-                ledger.passed("two threads", i)
-
-
-def check_pickle(structure: Any, ledger: Ledger, same: Callable[[Any], bool]) -> None:
-    """Whether a structure survives a round trip through pickle in memory, with the same answers."""
-    # Nothing from outside is ever unpickled: the bytes are made and read here.
-    from pickle import dumps, loads
-
-    try:
-        again = loads(dumps(structure))
-    except Exception as error:
-        ledger.warning(
-            "pickle", f"does not survive pickling ({type(error).__name__}: {shown(str(error))}), so it cannot be sent to "
-            "other processes; define its class in a module and keep no lambdas in it"
-        )  # fmt: skip
-        return
-    ledger.passed("pickle", None)
-    if not same(again):
-        ledger.warning("pickle", "answers differently after a round trip through pickle; __getstate__ loses something")
-
-
 @dataclass
 class Output:
     """An output of an example: where it comes from, its score under every weight vector, and its loss."""
@@ -163,26 +102,106 @@ class Claim:
     """Said when adding the loss changed nothing."""
 
 
-def compare(
-    ledger: Ledger, i: int, claims: Sequence[Claim], found: Sequence[Sequence[Output]], every: Champions,
-    listed: Champions | None,
+class _Champions:
+    """The best of many outputs under several weight vectors: by score (row 0) and by loss + score (row 1)."""
+
+    def __init__(self, n_weights: int) -> None:
+        self.values = np.full((2, n_weights), -np.inf)
+        self.who: list[list[Output | None]] = [[None] * n_weights, [None] * n_weights]
+        self.count = 0
+
+    def add(self, output: Output) -> None:
+        self.count += 1
+        values = output.values
+        for row, k in np.argwhere(values > self.values):
+            self.values[row, k] = values[row, k]
+            self.who[row][k] = output
+
+
+def hold_against(
+    ledger: Ledger, i: int, claims: Sequence[Claim], truth: Output, found: Sequence[Sequence[Output]],
+    others: Iterable[Output], *, listed: bool, max_outputs: int, exact: bool,
 ) -> None:  # fmt: skip
-    """Whether the outputs found are the best of all met, and no better than the best of a full list."""
-    for row, claim in enumerate(claims):
-        for k, output in enumerate(found[row]):
-            mine, most = float(output.values[row, k]), float(every.values[row, k])
-            said = f"{claim.call} returned {shown(output.y)} with {claim.what} {mine:.10g}"
-            if differ(mine, most):
-                best = every.who[row][k]
-                idle = row == 1 and not differ(float(output.scores[k]), float(found[0][k].scores[k]))
-                ledger.fault(
-                    claim.check, i, f"the {claim.check} is not the maximum: {said}, but {shown(best.y)} ({best.source}) has "
-                    f"{most:.10g}; {claim.wanted}{claim.hint if idle else ''}"
-                )  # fmt: skip
-            elif listed is not None and differ(mine, float(listed.values[row, k])):
-                ledger.fault(
-                    claim.check, i, f"{said}, above the best of the {listed.count} outputs listed, "
-                    f"{listed.values[row, k]:.10g}; return an allowed output, or list it"
-                )  # fmt: skip
-            else:
-                ledger.passed(claim.check, i)
+    """Hold the best outputs found against others, which are all outputs when they are ``listed``."""
+    every, rivals = _Champions(len(truth.scores)), _Champions(len(truth.scores))
+    for output in (truth, *found[0], *found[1]):
+        every.add(output)
+    nearest, score = np.inf, float(truth.scores[-1])
+    for output in others:
+        every.add(output)
+        rivals.add(output)
+        nearest = min(nearest, float(output.scores[-1]), key=lambda other: abs(other - score))
+    complete = listed and rivals.count <= max_outputs
+    if listed and not complete:
+        ledger.note("outputs", f"example {i} has more than max_outputs = {max_outputs}; not all were used")
+    elif complete and differ(score, nearest):
+        ledger.fault(
+            "outputs", i, f"the true output scores {score:.10g}; the closest of the {rivals.count} outputs listed has "
+            f"{nearest:.10g}: list the truth too, or mend it"
+        )  # fmt: skip
+    elif complete:
+        ledger.passed("outputs", i, rivals.count)
+    if exact:
+        for row, claim in enumerate(claims):
+            for k in range(len(truth.scores)):
+                _compare(ledger, i, claim, row, k, found, every, rivals if complete else None)
+
+
+def _compare(
+    ledger: Ledger, i: int, claim: Claim, row: int, k: int, found: Sequence[Sequence[Output]], every: _Champions,
+    listed: _Champions | None,
+) -> None:  # fmt: skip
+    """Whether an output found is the best of all met, and no better than the best of a full list."""
+    output, best = found[row][k], every.who[row][k]
+    assert best is not None
+    mine, most = float(output.values[row, k]), float(every.values[row, k])
+    said = f"{claim.call} returned {shown(output.y)} with {claim.what} {mine:.10g}"
+    if differ(mine, most):
+        idle = row == 1 and np.allclose(output.values[:, k], found[0][k].values[:, k])
+        ledger.fault(
+            claim.check, i, f"the {claim.check} is not the maximum: {said}, but {shown(best.y)} ({best.source}) has "
+            f"{most:.10g}; {claim.wanted}{claim.hint if idle else ''}"
+        )  # fmt: skip
+    elif listed is not None and differ(mine, float(listed.values[row, k])):
+        ledger.fault(
+            claim.check, i, f"{said}, above the best of the {listed.count} outputs listed, "
+            f"{listed.values[row, k]:.10g}; return an allowed output, or list it"
+        )  # fmt: skip
+    else:
+        ledger.passed(claim.check, i)
+
+
+def check_threads(ledger: Ledger, expected: Sequence[float], run: Callable[[int], list[float]]) -> None:
+    """Whether best scores stay as expected when two threads ask for them at once, in opposite orders."""
+    runs: list[list[float]] = []
+    stop = time.perf_counter() + _THREAD_SECONDS
+    with ThreadPoolExecutor(2) as pool:
+        while not runs or time.perf_counter() < stop:
+            runs += [job.result() for job in [pool.submit(run, order) for order in (1, -1)]]
+    for i, alone in enumerate(expected):
+        wrong = [scores[i] for scores in runs if differ(alone, scores[i])]
+        if wrong:
+            ledger.fault(
+                "two threads", i, f"the best score is {alone:.10g} in one thread but {wrong[0]:.10g} when two ask at "
+                "once; keep what is computed in local variables, not in self"
+            )  # fmt: skip
+        else:
+            ledger.passed("two threads", i)
+
+
+def check_pickle(structure: Any, ledger: Ledger, same: Callable[[Any], bool]) -> None:
+    """Whether a structure survives a round trip through pickle in memory, with the same answers."""
+    # Nothing from outside is ever unpickled: the bytes are made and read here.
+    from pickle import dumps, loads
+
+    try:
+        right = same(loads(dumps(structure)))
+    except Exception as error:
+        ledger.warning(
+            "pickle", f"cannot be pickled and sent to other processes ({type(error).__name__}: {error}); define its "
+            "class in a module and keep no lambdas in it"
+        )  # fmt: skip
+        return
+    ledger.passed("pickle", None)
+    if not right:
+        ledger.warning("pickle", "answers differently after a round trip through pickle; __getstate__ loses something")

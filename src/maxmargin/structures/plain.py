@@ -13,7 +13,7 @@ feature vectors, and the feature map is the identity.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from .._compiled import compiled
 from ..errors import DataError, StructureError
 from .base import Pack, freeze
 
-__all__ = ["PlainStructure", "identity_features", "identity_potentials_at", "plain_pack", "sparse_vector"]
+__all__ = ["PlainData", "PlainStructure", "identity_features", "identity_potentials_at", "plain_pack", "dense_vector", "sparse_vector"]
 
 METHODS = ("joint_features", "loss", "argmax")
 
@@ -44,6 +44,21 @@ class PlainStructure:
     def argmax(self, x: Any, w: NDArray[np.float64], y_true: Any = None) -> Any:
         """Best output; with ``y_true`` the best for the loss plus the score."""
         raise StructureError(f"{type(self).__name__} must define argmax(x, w, y_true=None)")
+
+
+class PlainData(NamedTuple):
+    """Feature vectors of the true outputs and the buffers of a visit, as one argument of the kernels."""
+
+    pack: Pack
+    truth_start: NDArray[np.int64]
+    truth_index: NDArray[np.int32]
+    truth_value: NDArray[np.float64]
+    theta: NDArray[np.float64]
+    scratch: NDArray[np.float64]
+    part: NDArray[np.int32]
+    coef: NDArray[np.float64]
+    keys: NDArray[np.int64]
+    values: NDArray[np.float64]
 
 
 @compiled
@@ -83,27 +98,41 @@ def plain_pack() -> Pack:
     )
 
 
-def sparse_vector(vector: Any, n_features: int | None, what: str) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
-    """Non-zero entries of a joint feature vector (array, SciPy sparse row or mapping) and its length."""
+def dense_vector(vector: Any, n_features: int | None, what: str, buffer: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    """A joint feature vector (array, mapping or SciPy sparse row) as a dense one.
+
+    Mappings and sparse rows are written into ``buffer``, if given, which is emptied first.
+    """
+    if isinstance(vector, np.ndarray) and vector.dtype == np.float64 and vector.ndim == 1 and vector.flags.c_contiguous:
+        return vector
     if isinstance(vector, Mapping):
         if n_features is None:
             raise StructureError("joint_features returns mappings: the structure must set n_features")
         index = np.fromiter(vector.keys(), np.int64, len(vector))
-        value = np.fromiter(vector.values(), np.float64, len(vector))
         if len(index) and (index.min() < 0 or index.max() >= n_features):
             raise DataError(f"{what}: feature index outside 0..{n_features - 1}")
-        keep = value != 0
-        length, index, value = n_features, index[keep].astype(np.int32), value[keep]
+        value, length = np.fromiter(vector.values(), np.float64, len(vector)), n_features
     elif hasattr(vector, "tocsr"):
         row = vector.tocsr()
+        if row.shape[0] != 1:
+            raise DataError(f"{what}: joint_features returned a matrix of shape {row.shape}; it must be one row")
         row.sum_duplicates()
-        length, index, value = int(np.prod(row.shape)), row.indices.astype(np.int32), row.data.astype(np.float64)
+        index, value, length = row.indices, row.data, row.shape[1]
     else:
-        dense = np.asarray(vector, np.float64)
-        if dense.ndim != 1:
-            raise DataError(f"{what}: joint_features returned an array of shape {dense.shape}; it must be one vector")
-        index = np.flatnonzero(dense).astype(np.int32)
-        length, value = len(dense), dense[index]
-    if not np.isfinite(value).all():
+        dense = np.ascontiguousarray(vector, np.float64)
+        if np.ndim(vector) != 1:
+            raise DataError(f"{what}: joint_features returned shape {np.shape(vector)}; it must be one vector")
+        return dense
+    out = np.zeros(length) if buffer is None or len(buffer) != length else buffer
+    out[:] = 0.0
+    out[index] = value
+    return out
+
+
+def sparse_vector(vector: Any, n_features: int | None, what: str) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:
+    """Non-zero entries of a joint feature vector, which must be finite, and its length."""
+    dense = dense_vector(vector, n_features, what, None)
+    if not np.isfinite(dense).all():
         raise DataError(f"{what}: joint_features returned NaN or infinity")
-    return index, value, length
+    index = np.flatnonzero(dense).astype(np.int32)
+    return index, dense[index], len(dense)

@@ -1,0 +1,69 @@
+"""``maxmargin evaluate``."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+from typing import Any
+
+from ..data.text import writing
+from ..errors import DataError
+from .inputs import Input, recognise
+from .messages import UsageError, Voice
+from .tasks import Task, load_task
+
+__all__ = ["print_report", "run"]
+
+
+def run(args: Namespace) -> int:
+    """Compare the predictions of a model, or those in a file, with true labels."""
+    voice = Voice(args.quiet)
+    wanted = 1 if args.predictions is not None else 2
+    if len(args.files) != wanted:
+        given = (
+            "--predictions FILE takes DATA alone"
+            if wanted == 1
+            else "give MODEL and DATA, or --predictions FILE and DATA"
+        )
+        raise UsageError(f"{given}; there are {len(args.files)} names: {' '.join(args.files)}")
+    names = [*args.files, *([args.predictions] if args.predictions is not None else [])]
+    if names.count("-") > 1:
+        raise UsageError("only one of the inputs can be standard input")
+    source = Input(args.files[-1])
+    if args.predictions is None:
+        task, true, predicted = _of_model(args, source, voice)
+    else:
+        written = Input(args.predictions)
+        format, name, how = recognise(source, args.format, None)
+        voice.say(f"{source.name}: {format} ({how}), task {name}")
+        task, settings = load_task(name), {"format": format, "task": name}
+        true, predicted = task.truth(source, settings), task.written(written, settings)
+    try:
+        print_report(task, true, predicted)
+    except DataError as error:
+        against = args.predictions or args.files[0]
+        raise DataError(f"{source.name} (y_true) and {against} (y_pred): {error}") from None
+    return 0
+
+
+def _of_model(args: Namespace, source: Input, voice: Voice) -> tuple[Task, Any, Any]:
+    from .model_input import model_for
+
+    model, settings, task = model_for(args, source, voice)
+    with voice.phase("reading"):
+        examples = task.examples(source, settings, voice, unlabelled=False)
+    if examples.y is None:
+        raise DataError(f"{source.name}: has no labels to compare with")
+    with voice.phase("predicting"):
+        predicted = task.predict(model, examples)
+    return task, examples.y, predicted
+
+
+def print_report(task: Task, true: Sequence[Any], predicted: Sequence[Any]) -> None:
+    """Write the report to standard output; only a terminal limits its width."""
+    width = shutil.get_terminal_size((79, 24)).columns - 1 if sys.stdout.isatty() else 10**6
+    text = task.report(true, predicted, max(width, 60))
+    with writing("-") as out:
+        out.write(text + "\n")

@@ -1,0 +1,228 @@
+"""Files named on the command line: checked early, read as often as needed, their formats recognised."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import stat
+import sys
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import IO
+
+from ..data.text import Lines, source_name
+from ..errors import FileFormatError
+from .messages import UsageError
+from .tasks import FORMATS, TASKS, task_of_format
+
+__all__ = ["Input", "check_output", "looks_like_trees", "recognise"]
+
+_HEAD = 200  # lines that are looked at
+
+
+class _Buffer(io.BytesIO):
+    """Bytes that messages call by the name they came from."""
+
+    name = ""
+
+
+class _Text(io.StringIO):
+    """The same of text."""
+
+    name = ""
+
+
+class Input:
+    """A file, or standard input.
+
+    Attributes
+    ----------
+    path : str
+        As it was given; ``-`` is standard input.
+    name : str
+        What messages call it.
+
+    Raises
+    ------
+    OSError
+        At once if it cannot be opened.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path, self.name = path, source_name(path)
+        self._kept: bytes | None = None
+        self._head: list[str] | None = None
+        self._once = path == "-"  # what can be read only once is kept
+        if not self._once:
+            self._once = stat.S_ISFIFO(os.stat(path).st_mode)
+        if not self._once:
+            open(path, "rb").close()  # a folder is an error here
+
+    def open(self) -> str | IO[bytes]:
+        """A source for the readers of :mod:`maxmargin.data`."""
+        if not self._once:
+            return self.path
+        if self._kept is None:
+            self._kept = self._read_once()
+        buffer = _Buffer(self._kept)
+        buffer.name = self.name
+        return buffer
+
+    def _read_once(self) -> bytes:
+        if self.path != "-":
+            with open(self.path, "rb") as pipe:
+                return pipe.read()
+        data = getattr(sys.stdin, "buffer", sys.stdin).read()
+        return data if isinstance(data, bytes) else data.encode()
+
+    def head(self) -> list[str]:
+        """The first lines that are not blank."""
+        if self._head is None:
+            self._head = list(islice((line for line in Lines(self.open()) if line.strip()), _HEAD))
+        return self._head
+
+    def relabelled(self, label: str) -> IO[str]:
+        """The text with a label, and what parts it from the rest, before every line that is not blank."""
+        lines = (f"{label}{line}\n" if line.strip() else "\n" for line in Lines(self.open()))
+        out = _Text("".join(lines))
+        out.name = self.name
+        return out
+
+
+def check_output(path: str, inputs: Iterable[str | None], option: str = "-o") -> None:
+    """Refuse, before any work, an output that could not be written or that would replace an input.
+
+    Raises
+    ------
+    OSError, UsageError
+    """
+    if path == "-":
+        return
+    real = os.path.realpath(path)
+    folder = os.path.dirname(real)
+    if os.path.isdir(real):
+        raise UsageError(f"{path}: is a folder; {option} names a file")
+    if not os.path.isdir(folder):
+        raise UsageError(f"{path}: no such folder: {folder}")
+    exists = os.path.exists(real)
+    regular = not exists or os.path.isfile(real)
+    if (exists and not os.access(real, os.W_OK)) or (regular and not os.access(folder, os.W_OK | os.X_OK)):
+        raise UsageError(f"{path}: no permission to write it")
+    for other in inputs:
+        if other is not None and other != "-" and exists and os.path.samefile(other, real):
+            raise UsageError(f"{option} {path} would replace an input: name another file")
+
+
+def recognise(source: Input, format: str | None, task: str | None) -> tuple[str, str, str]:
+    """The format of labelled data, their task, and how the format became known.
+
+    Parameters
+    ----------
+    source : Input
+    format, task : str or None
+        What was said on the command line.
+
+    Raises
+    ------
+    UsageError
+        If the two contradict each other.
+    FileFormatError
+        If there are no data, or their format cannot be told.
+    """
+    if format is not None:
+        if task is not None and format not in TASKS[task].formats:
+            raise UsageError(
+                f"--format {format} cannot go with --task {task}, which reads {_either(TASKS[task].formats)}"
+            )
+        return format, task or task_of_format(format), "as asked"
+    lines = source.head()
+    if not lines:
+        raise FileFormatError("no data in this file", path=source.name)
+    allowed = TASKS[task].formats if task else FORMATS
+    rows = [line for line in lines if not line.startswith("-DOCSTART-")] or lines
+    fitting = [name for name, share in _SHARE.items() if share(rows) >= 0.5]
+    if "crfsuite" not in fitting and 2 * sum("\t" in row for row in rows) >= len(rows):
+        fitting.append("crfsuite")  # its attributes may look like anything, if only the name says so
+    named = _by_name(source.path)
+    if named in allowed and (named in fitting or not fitting):
+        found, how = named, "by its name"
+    elif not fitting:
+        problem = f"cannot tell the format; name it: --format {_either(allowed)}"
+        raise FileFormatError(problem, path=source.name, line=1, token=lines[0])
+    elif fitting[0] not in allowed:
+        raise UsageError(
+            f"{source.name}: looks like {fitting[0]}, but --task {task} reads {_either(allowed)} (--format)"
+        )
+    else:
+        found, how = fitting[0], "by its first lines"
+    return found, task or task_of_format(found), how
+
+
+def _either(names: Sequence[str]) -> str:
+    return " or ".join(names)
+
+
+_ENDINGS = {
+    "svmlight": ("svm", "svmlight", "libsvm", "dat"),
+    "columns": ("conll", "columns", "iob", "iob2", "bio", "bioes", "tsv"),
+    "crfsuite": ("crfsuite", "crf"),
+    "brackets": ("mrg", "ptb", "trees", "tree", "brackets", "parse"),
+}
+
+
+def _by_name(path: str) -> str:
+    """The format that a file's name speaks of, or nothing."""
+    ending = path.lower().removesuffix(".gz").rpartition(".")[2]
+    return next((name for name, endings in _ENDINGS.items() if ending in endings), "")
+
+
+_SVMLIGHT = re.compile(r"\s*[^\s:#]\S*(?:\s+qid:\d+)?(?:\s+cost:\S+)?(?:\s+\d+:\S+)*\s*(?:#.*)?", re.ASCII)
+_ATTRIBUTE = re.compile(r".+=.*|.*[^:\\]:[-+.\deE]+", re.DOTALL)
+
+
+def _svmlight(lines: Sequence[str]) -> float:
+    rows = [line for line in lines if not line.lstrip().startswith("#")]
+    found = sum(_SVMLIGHT.fullmatch(row) is not None for row in rows)
+    return found / len(rows) if any(re.search(r"\s\d+:", row) for row in rows) else 0.0
+
+
+def _columns(lines: Sequence[str]) -> float:
+    width, count = Counter(len(line.split()) for line in lines).most_common(1)[0]
+    return count / len(lines) if width > 1 else 0.0
+
+
+def _crfsuite(lines: Sequence[str]) -> float:
+    rows = [line.split("\t")[1:] for line in lines]
+    attributes = sum(bool(row) and all(_ATTRIBUTE.fullmatch(field) for field in row if field) for row in rows)
+    widths = Counter(map(len, rows))
+    constant = widths.most_common(1)[0][1] > 0.9 * len(rows)
+    return attributes / len(rows) if constant else sum(map(bool, rows)) / len(rows)
+
+
+def _brackets(lines: Sequence[str]) -> float:
+    return float(looks_like_trees(lines))
+
+
+# What share of the lines fits a format; the first that fits half is taken, so the least particular comes last.
+_SHARE = {"svmlight": _svmlight, "brackets": _brackets, "crfsuite": _crfsuite, "columns": _columns}
+
+_TOKEN = re.compile(r"[()]|[^()\s]+")
+_LONE = re.compile(r"\(\s+[^\s(]|\(\s*\(\s+[^\s(]")
+
+
+def looks_like_trees(lines: Sequence[str]) -> bool:
+    """Whether lines begin with trees in brackets: no text outside, and every bracket stands at its label."""
+    text = "\n".join(lines)
+    if not text.lstrip().startswith("(") or _LONE.search(text):
+        return False
+    depth = 0
+    for token in _TOKEN.findall(text):
+        if token == "(":
+            depth += 1
+        elif depth == 0:
+            return False
+        elif token == ")":
+            depth -= 1
+    return True

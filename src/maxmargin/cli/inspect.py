@@ -1,0 +1,95 @@
+"""``maxmargin inspect``."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from argparse import Namespace
+from collections.abc import Iterator
+from typing import Any
+
+from ..data.text import writing
+from .messages import size_in_words
+
+__all__ = ["run"]
+
+_WIDEST_TABLE = 12  # labels; larger models show their strongest transitions only
+
+
+def run(args: Namespace) -> int:
+    """Show what a model is made of."""
+    open(args.model, "rb").close()
+
+    from .model_input import read_model
+    from .tasks import load_task
+
+    model, settings = read_model(args.model)
+    facts: dict[str, Any] = {
+        "file": args.model,
+        "size": os.path.getsize(args.model),
+        "task": settings["task"],
+        "estimator": type(model).__name__,
+        "certificate": model.certificate_.as_dict(),
+        "parameters": model.get_params(deep=False),
+        "data": {name: value for name, value in settings.items() if name != "task" and value != ""},
+        **load_task(settings["task"]).details(model, settings, args.top),
+    }
+    with writing("-") as out:
+        if args.json:
+            out.write(json.dumps(_plain(facts), ensure_ascii=False, indent=1, allow_nan=False) + "\n")
+        else:
+            out.writelines(line + "\n" for line in _lines(model, facts))
+    return 0
+
+
+def _plain(value: Any) -> Any:
+    """What JSON can hold: numbers that are not finite become null, what it does not know becomes text."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(item) for item in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, str | int) else str(value)
+
+
+def _lines(model: Any, facts: dict[str, Any]) -> Iterator[str]:
+    """The same for people."""
+    labels: list[Any] | None = facts.get("labels")
+    yield f"{facts['file']}: {facts['estimator']} ({size_in_words(facts['size'])}), task {facts['task']}"
+    data = {name: value for name, value in facts["data"].items() if name != "template"}
+    yield "data        " + "  ".join(f"{name} {value}" for name, value in data.items() if value is not None)
+    if labels is not None:
+        yield f"labels      {len(labels)}: {'  '.join(map(str, labels))}"
+        yield f"features    {facts['features']}, {facts['nonzero_weights']} weights other than 0"
+    shown = {name: " ".join(repr(value).split()) for name, value in facts["parameters"].items()}
+    yield "parameters  " + "  ".join(f"{name}={value}" for name, value in shown.items())
+    yield "certificate " + str(model.certificate_).replace("\n", "\n            ")
+    yield f"            solver {model.certificate_.solver}  {model.certificate_.seconds:.1f} s"
+    for entry in facts.get("strongest_features", ()):
+        if entry["features"]:
+            yield ""
+            yield f"{entry['label']}"
+            yield from (f"  {weight:10.4f}  {name}" for name, weight in entry["features"])
+    if labels is not None and "transitions" in facts and facts["strongest_transitions"]:
+        yield ""
+        if len(labels) <= _WIDEST_TABLE:
+            yield "transitions (row: from, column: to)"
+            yield from _table(labels, facts["transitions"])
+        else:
+            yield "strongest transitions (--json has all)"
+            yield from (
+                f"  {weight:10.4f}  {before} -> {after}" for before, after, weight in facts["strongest_transitions"]
+            )
+
+
+def _table(labels: list[Any], rows: list[list[float]]) -> Iterator[str]:
+    names = [str(label) for label in labels]
+    first = max(map(len, names))
+    widths = [max(len(name), 8) for name in names]
+    yield " ".join((" " * first, *(name.rjust(width) for name, width in zip(names, widths))))
+    for name, row in zip(names, rows):
+        yield " ".join((name.ljust(first), *(f"{value:{width}.4f}" for value, width in zip(row, widths))))

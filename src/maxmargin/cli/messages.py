@@ -1,0 +1,96 @@
+"""What the command line says on standard error, always in lines that begin with ``maxmargin:``."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+__all__ = ["UsageError", "Voice", "complain", "in_words", "size_in_words"]
+
+# Messages of the library speak of its parameters; here these are options.
+_SPOKEN = (
+    ("give zero_based=True where they count from zero", "train with --zero-based where they count from zero"),
+    ("separator='\\t' lets cells hold spaces", "--separator tab lets cells hold spaces"),
+    (" (labels='text' takes labels as they stand)", ""),
+)
+
+
+class UsageError(Exception):
+    """Arguments that are wrong or contradict each other."""
+
+
+class Voice:
+    """Progress and notes for the user; ``quiet`` leaves the notes."""
+
+    def __init__(self, quiet: bool) -> None:
+        self.quiet = quiet
+        self._spent: dict[str, float] = {}
+        self._inside: list[str] = []
+        self._explained = False
+
+    def say(self, text: str) -> None:
+        """A line of progress."""
+        if not self.quiet:
+            self.note(text)
+
+    def note(self, text: str) -> None:
+        """A line that matters even to those who want quiet."""
+        complain(text, "")
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Measure a block, without those inside it; one that takes long is announced."""
+        timer = threading.Timer(3.0, self._announce, [name])
+        timer.daemon = True
+        if name != "training":  # which speaks for itself
+            timer.start()
+        self._spent.setdefault(name, 0.0)
+        self._inside.append(name)
+        begin = time.perf_counter()
+        try:
+            yield
+        finally:
+            timer.cancel()
+            seconds = time.perf_counter() - begin
+            self._spent[self._inside.pop()] += seconds
+            if self._inside:
+                self._spent[self._inside[-1]] -= seconds
+
+    def _announce(self, name: str) -> None:
+        self.say(f"{name} ..." if self._explained else f"{name} (the first run after an installation takes longer) ...")
+        self._explained = True
+
+    def spent(self) -> str:
+        """The phases so far and their times."""
+        return ", ".join(f"{name} {seconds:.1f} s" for name, seconds in self._spent.items())
+
+
+def complain(text: str, kind: str = "error: ") -> None:
+    """One line on standard error, whatever the text holds."""
+    line = " ".join(text.splitlines())
+    print(f"maxmargin: {kind}{line}", file=sys.stderr, flush=True)
+
+
+def in_words(error: BaseException) -> str:
+    """What an exception means to someone who does not see the code."""
+    if isinstance(error, OSError) and error.strerror:
+        name = error.filename
+        shown = name.decode(errors="replace") if isinstance(name, bytes) else name
+        return error.strerror if shown is None else f"{shown}: {error.strerror}"
+    text = str(error) or type(error).__name__
+    for ours, theirs in _SPOKEN:
+        text = text.replace(ours, theirs)
+    return text
+
+
+def size_in_words(size: int) -> str:
+    """``3.7 MB`` for 3,691,092 bytes."""
+    value, unit = float(size), "bytes"
+    for larger in ("kB", "MB", "GB"):
+        if value < 1000:
+            break
+        value, unit = value / 1000, larger
+    return f"{size} bytes" if unit == "bytes" else f"{value:.1f} {unit}"

@@ -1,0 +1,61 @@
+"""Reading a model file and what it says of the data it was trained on."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import Any
+
+from ..errors import ModelFileError
+from .inputs import Input, recognise
+from .messages import UsageError, Voice
+from .tasks import TASKS, Task, load_task
+
+__all__ = ["model_for", "read_model"]
+
+# What `maxmargin train` keeps with a model, where it applies.
+_SETTINGS = {
+    "data": str | None,
+    "template": dict | None,
+    "columns": int | None,
+    "zero_based": bool | None,
+}
+_TASK_OF = {"MulticlassSVM": "multiclass", "SequenceSVM": "sequence", "TreeSVM": "tree"}
+
+
+def read_model(path: str) -> tuple[Any, dict[str, Any]]:
+    """A model and the settings of its task.
+
+    Raises
+    ------
+    ModelFileError
+        If it is no model, of a kind that the command line does not serve, or its settings make no sense.
+    """
+    from ..model_file import load_with_metadata
+
+    model, metadata = load_with_metadata(path)
+    task = _TASK_OF[type(model).__name__]
+    settings = {"task": task, "format": "", **metadata}  # a model saved from Python has no settings
+    odd = [name for name, kinds in _SETTINGS.items() if not isinstance(settings.get(name), kinds)]
+    formats = ("", *TASKS[task].formats)
+    odd += [] if settings.get("separator") in (None, "\t") else ["separator"]
+    if odd or settings["task"] != task or settings["format"] not in formats:
+        raise ModelFileError(f"{path}: what it says of its data makes no sense")
+    if hasattr(model, "n_features_in_"):
+        settings["features"] = model.n_features_in_
+    return model, settings
+
+
+def model_for(args: Namespace, source: Input, voice: Voice) -> tuple[Any, dict[str, Any], Task]:
+    """The model that ``args`` names first, its settings and task, ready for data."""
+    path = getattr(args, "model", None) or args.files[0]
+    model, settings = read_model(path)
+    name = settings["task"]
+    if args.format is not None and args.format not in TASKS[name].formats:
+        raise UsageError(f"--format {args.format} cannot go with {path}, a model of task {name}")
+    settings["format"] = args.format or settings["format"]
+    if not settings["format"]:
+        several = len(TASKS[name].formats) > 1 and source.head()
+        settings["format"] = recognise(source, None, name)[0] if several else TASKS[name].formats[0]
+    if args.jobs is not None:
+        model.set_params(n_jobs=args.jobs)
+    return model, settings, load_task(name)

@@ -1,0 +1,198 @@
+"""Labels of tokens in column files and in CRFsuite's attribute files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..data.attributes import read_attributes
+from ..data.columns import read_columns, split_labels
+from ..data.spans import label_spans
+from ..data.templates import Template, apply_template
+from ..data.text import Lines
+from ..errors import DataError, FileFormatError, ModelFileError
+from ..metrics import classification_report, span_scores
+from ..sequence import SequenceSVM
+from .tasks import Examples, Task
+from .template_file import named_template
+from .weights import strongest, strongest_transitions
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from .inputs import Input
+    from .messages import Voice
+
+__all__ = ["TASK"]
+
+Labels = list[str]
+
+
+class SequenceTask(Task):
+    """Columns get their attributes from a template, which stays with the model; CRFsuite's files bring them."""
+
+    def training(self, source: Input, settings: dict[str, Any], args: Namespace, voice: Voice) -> Examples:
+        if settings["format"] == "crfsuite":
+            data = read_attributes(source.open())
+            if not data.X:
+                raise FileFormatError("no data in this file", path=source.name)
+            return Examples(data.X, data.y, data.weights)
+        if args.separator is not None or "separator" not in settings:
+            settings["separator"] = "\t" if args.separator == "tab" else None
+        rows = _rows(source, settings)
+        n_columns = len(rows[0][0]) - 1
+        if n_columns < 1:
+            raise _error_in_first_row("one column only: the labels are missing", source)
+        if args.template is not None or "template" not in settings:
+            name = args.template or "default"
+            settings["template"] = _as_values(named_template(name, n_columns))
+            settings["columns"] = n_columns
+            voice.say(f"template {name} for {n_columns} column{'s' if n_columns > 1 else ''} and the label")
+        X, y = split_labels(rows)
+        with voice.phase("attributes"):
+            return Examples(_attributes(X, settings, source), y)
+
+    def examples(self, source: Input, settings: Mapping[str, Any], voice: Voice, *, unlabelled: bool) -> Examples:
+        if settings["format"] == "crfsuite":
+            data = read_attributes(source.relabelled("?\t") if unlabelled else source.open())
+            return Examples(data.X, None if unlabelled else data.y, data.weights)
+        if "template" not in settings:
+            raise DataError(
+                "this model was not trained by `maxmargin train` on columns and knows no template for them; give it "
+                "--format crfsuite data"
+            )
+        rows = _rows(source, settings) if source.head() else []
+        known, width = settings["columns"], len(rows[0][0]) if rows else 0
+        if rows and not (width == known or (width == known + 1 and not unlabelled)):
+            expected = f"{known}" if unlabelled else f"{known}, or {known + 1} with labels"
+            problem = f"{width} columns where the model expects {expected}"
+            raise _error_in_first_row(problem, source)
+        X, y = (rows, None) if width == known else split_labels(rows)
+        return Examples(_attributes(X, settings, source), y, rows=(rows, _joint(source)))
+
+    def make(self, parameters: Mapping[str, Any]) -> Any:
+        return SequenceSVM(**parameters)
+
+    def write(
+        self, stream: IO[str], examples: Examples, predictions: Sequence[Sequence[str]], settings: Mapping[str, Any]
+    ) -> None:
+        for lines in self._lines(examples, predictions):
+            stream.writelines(lines)
+            stream.write("\n")
+
+    def write_with_confidence(self, stream: IO[str], examples: Examples, model: Any) -> None:
+        """Predictions, each followed by its margin in one more column."""
+        margins = model.predict_margins(examples.X)
+        predictions = [
+            [f"{label}\t{margin:.6g}" for label, margin in zip(labels, row.tolist())]
+            for labels, row in zip(self.predict(model, examples), margins)
+        ]
+        _, between = examples.rows or ((), "\t")
+        for lines in self._lines(examples, predictions):
+            stream.writelines(line.replace("\t", between) for line in lines)
+            stream.write("\n")
+
+    def write_k_best(self, stream: IO[str], examples: Examples, model: Any, k: int) -> None:
+        """Of every sequence the k best answers, each after a line ``# <rank> <score>``."""
+        found = model.predict_k_best(examples.X, k)
+        for i, answers in enumerate(found):
+            one = Examples(None, None, rows=examples.rows and ([examples.rows[0][i]], examples.rows[1]))
+            for rank, (labels, score) in enumerate(answers, 1):
+                stream.write(f"# {rank} {score:.6f}\n")
+                self.write(stream, one, [labels], {})
+
+    @staticmethod
+    def _lines(examples: Examples, predictions: Sequence[Sequence[str]]) -> list[list[str]]:
+        """The lines of every sequence: the columns, where there are any, and the label."""
+        if examples.rows is None:
+            return [[f"{label}\n" for label in labels] for labels in predictions]
+        rows, between = examples.rows
+        return [
+            [between.join((*row, label)) + "\n" for row, label in zip(sequence, labels)]
+            for sequence, labels in zip(rows, predictions)
+        ]
+
+    def truth(self, source: Input, settings: Mapping[str, Any]) -> list[Labels]:
+        if settings["format"] == "crfsuite":
+            return read_attributes(source.open()).y
+        return split_labels(_rows(source, settings))[1]
+
+    def written(self, source: Input, settings: Mapping[str, Any]) -> list[Labels]:
+        if settings["format"] == "columns":
+            return split_labels(_rows(source, settings))[1]
+        sequences: list[Labels] = [[]]
+        for line in Lines(source.open()):
+            if line.strip():
+                sequences[-1].append(line)
+            elif sequences[-1]:
+                sequences.append([])
+        return [labels for labels in sequences if labels]
+
+    def report(self, true: Sequence[Labels], predicted: Sequence[Labels], width: int) -> str:
+        text = classification_report(true, predicted).table(width)
+        if _spans_are_meant(true) and _spans_are_meant(predicted):
+            text += "\n\nspans\n\n" + span_scores(true, predicted).table(width)
+        return text
+
+    def details(self, model: Any, settings: Mapping[str, Any], top: int) -> dict[str, Any]:
+        labels = list(model.classes_)
+        names = [*model.attributes_, *(f"(dense {k})" for k in range(model.n_dense_))]
+        return {
+            "labels": labels,
+            "features": len(names),
+            "nonzero_weights": int(np.count_nonzero(model.coef_)),
+            "strongest_features": strongest(model.emission_, names, labels, top),
+            "strongest_transitions": strongest_transitions(model.transition_, labels, 2 * top),
+            "initial": model.initial_.tolist(),
+            "final": model.final_.tolist(),
+            "transitions": model.transition_.tolist(),
+        }
+
+
+def _rows(source: Input, settings: Mapping[str, Any]) -> list[list[tuple[str, ...]]]:
+    rows = read_columns(source.open(), separator=settings.get("separator"))
+    if not rows:
+        raise FileFormatError("no data in this file", path=source.name)
+    return rows
+
+
+def _error_in_first_row(problem: str, source: Input) -> FileFormatError:
+    lines = Lines(source.open())
+    row = next(line for line in lines if line.strip() and not line.startswith("-DOCSTART-"))
+    return lines.error(problem, row)
+
+
+def _attributes(rows: Any, settings: Mapping[str, Any], source: Input) -> Any:
+    try:
+        values = settings["template"]
+        template = Template(tuple(values["columns"]), tuple(values["attributes"]), bool(values["ends"]))
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise ModelFileError("the template in the model file makes no sense") from None
+    try:
+        return apply_template(rows, template)
+    except DataError as error:
+        raise DataError(f"{source.name}: {error}") from None
+
+
+def _as_values(template: Template) -> dict[str, Any]:
+    return {"columns": [*template.columns], "attributes": [*template.attributes], "ends": template.ends}
+
+
+def _joint(source: Input) -> str:
+    """What parts the columns that are written: what parts them in the data."""
+    return "\t" if source.head() and "\t" in source.head()[0] else " "
+
+
+def _spans_are_meant(sequences: Sequence[Labels]) -> bool:
+    """Whether labels look like ``B-NP``, ``I-NP``, ``O``: all can be read so, and one has a type."""
+    distinct = {label for labels in sequences for label in labels}
+    try:
+        label_spans(sorted(distinct))
+    except DataError:
+        return False
+    return any(label[1:2] == "-" for label in distinct)
+
+
+TASK = SequenceTask()

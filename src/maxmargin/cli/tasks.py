@@ -1,0 +1,128 @@
+"""What can be learned, in one table: a new task is an entry here and a module with a :class:`Task`."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import IO, TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from .inputs import Input
+    from .messages import Voice
+
+__all__ = ["FORMATS", "TASKS", "Entry", "Examples", "Task", "load_task", "task_of_format"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What is known of a task without importing it.
+
+    Attributes
+    ----------
+    module : str
+        Module of this package whose ``TASK`` is the :class:`Task`.
+    formats, losses : tuple of str
+        What it reads and minimises; the first is the default.
+    options : frozenset of str
+        Options of ``train`` and ``predict`` that only some tasks have.
+    """
+
+    module: str
+    formats: tuple[str, ...]
+    losses: tuple[str, ...]
+    options: frozenset[str] = frozenset()
+
+
+TASKS = {
+    "multiclass": Entry("multiclass", ("svmlight",), ("zero_one",), frozenset({"zero_based"})),
+    "sequence": Entry(
+        "sequence",
+        ("columns", "crfsuite"),
+        ("hamming", "normalized_hamming"),
+        frozenset({"template", "separator", "min_count", "forbidden", "k_best", "confidence"}),
+    ),
+    "tree": Entry("tree", ("brackets",), ("constituents", "zero_one")),
+}
+FORMATS = tuple(name for entry in TASKS.values() for name in entry.formats)
+
+
+def task_of_format(name: str) -> str:
+    """The task that reads a format."""
+    return next(task for task, entry in TASKS.items() if name in entry.formats)
+
+
+def load_task(name: str) -> Task:
+    """The task of a name, its module imported."""
+    task: Task = import_module(f".{TASKS[name].module}", __package__).TASK
+    return task
+
+
+@dataclass
+class Examples:
+    """Data as read.
+
+    Attributes
+    ----------
+    X : inputs for the estimator
+    y : labels for the estimator, or None where the data have none
+    weights : weights of the examples, or None
+    rows : what the writer of predictions needs, or None
+    """
+
+    X: Any
+    y: Any
+    weights: Any = None
+    rows: Any = None
+
+
+class Task(ABC):
+    """Reading, learning, writing and judging for one kind of output.
+
+    ``settings`` is a dict of plain values that says how the training data were read; it is kept in the model file.
+    """
+
+    @abstractmethod
+    def training(self, source: Input, settings: dict[str, Any], args: Namespace, voice: Voice) -> Examples:
+        """Read training data; adds to ``settings`` what later data need. Only labelled examples are accepted."""
+
+    @abstractmethod
+    def examples(self, source: Input, settings: Mapping[str, Any], voice: Voice, *, unlabelled: bool) -> Examples:
+        """Read data for a model of these settings; ``y`` is None where they have no labels."""
+
+    @abstractmethod
+    def make(self, parameters: Mapping[str, Any]) -> Any:
+        """A new estimator."""
+
+    def why_cold(self, model: Any, examples: Examples) -> str:
+        """Why a fit to these examples cannot start from a model, or nothing."""
+        return ""
+
+    def predict(self, model: Any, examples: Examples) -> list[Any]:
+        """Outputs of a model, comparable with what :meth:`truth` gives."""
+        return list(model.predict(examples.X))
+
+    @abstractmethod
+    def write(
+        self, stream: IO[str], examples: Examples, predictions: Sequence[Any], settings: Mapping[str, Any]
+    ) -> None:
+        """Write predictions."""
+
+    @abstractmethod
+    def truth(self, source: Input, settings: Mapping[str, Any]) -> list[Any]:
+        """The true outputs of labelled data."""
+
+    @abstractmethod
+    def written(self, source: Input, settings: Mapping[str, Any]) -> list[Any]:
+        """Predictions that :meth:`write` has written."""
+
+    @abstractmethod
+    def report(self, true: Sequence[Any], predicted: Sequence[Any], width: int) -> str:
+        """How good predictions are, as text."""
+
+    def details(self, model: Any, settings: Mapping[str, Any], top: int) -> dict[str, Any]:
+        """What there is to see in a model, beyond parameters and certificate: names to plain values."""
+        return {}

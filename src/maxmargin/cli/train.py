@@ -1,0 +1,151 @@
+"""``maxmargin train``."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from .evaluate import print_report
+from .inputs import Input, check_output, recognise
+from .messages import UsageError, Voice, in_words, size_in_words
+from .tasks import TASKS, Examples, load_task
+
+__all__ = ["run"]
+
+# Options that only some tasks have.
+_SPECIAL = ("template", "separator", "min_count", "forbidden", "zero_based")
+# Options that are parameters of the estimators.
+_PARAMETERS = {
+    **{name: name for name in ("C", "loss", "tol", "max_passes", "max_time", "solver", "min_count", "forbidden")},
+    "seed": "random_state",
+    "jobs": "n_jobs",
+}
+
+
+def run(args: Namespace) -> int:
+    """Learn a model and write it; everything that can be refused is refused before the work begins."""
+    voice = Voice(args.quiet)
+    output = _output(args)
+    template = None if args.template in ("default", "chunking") else args.template
+    if [args.data, args.test, args.warm_start, template].count("-") > 1:
+        raise UsageError("only one of the inputs can be standard input")
+    check_output(output, [args.data, args.test, template])
+    source, test, _ = (None if path is None else Input(path) for path in (args.data, args.test, template))
+    assert source is not None
+    model, settings = (None, {}) if args.warm_start is None else _start(args)
+    format, name, how = recognise(
+        source, args.format or settings.get("format") or None, settings.get("task", args.task)
+    )
+    if model is not None and args.format is None:
+        how = f"as for {args.warm_start}"
+    _check_options(args, name, format)
+    voice.say(f"{source.name}: {format} ({how}), task {name}")
+
+    task = load_task(name)
+    settings |= {"format": format, "task": name, "data": os.path.basename(source.name)}
+    with voice.phase("reading"):
+        examples = task.training(source, settings, args, voice)
+    tested = None
+    if test is not None:
+        with voice.phase("reading the test data"):
+            tested = task.examples(test, settings, voice, unlabelled=False)
+        if tested.y is None:
+            raise UsageError(f"--test {args.test}: has no labels to compare with")
+    parameters = {ours: getattr(args, option) for option, ours in _PARAMETERS.items()}
+    parameters = {ours: value for ours, value in parameters.items() if value is not None}
+    if model is None:
+        model = task.make({"random_state": 0, **parameters})
+    else:
+        model.set_params(**parameters)
+        if reason := task.why_cold(model, examples):
+            voice.note(f"{args.warm_start} is of no use as a start: {reason}")
+    model.set_params(verbose=0 if args.quiet else 2 if args.verbose else 1, warm_start=args.warm_start is not None)
+    interrupted = _fit(model, examples, voice)
+    model.set_params(verbose=0, warm_start=False)
+    written = _write(model, settings, output, voice)
+    if interrupted:
+        voice.note(f"interrupted; {written}: the best model so far (--warm-start {output} goes on)")
+        return 130
+    voice.say(written)
+    if tested is not None:
+        with voice.phase("predicting"):
+            predictions = task.predict(model, tested)
+        print_report(task, tested.y, predictions)
+    return 0
+
+
+def _output(args: Namespace) -> str:
+    """Where the model goes. A file that nobody named is not replaced."""
+    if args.output == "-":
+        raise UsageError("-o must name a file: a model is not written to standard output")
+    if args.output is not None:
+        return str(args.output)
+    if args.data == "-":
+        raise UsageError("-o is needed where DATA is standard input")
+    stem = os.path.basename(args.data).removesuffix(".gz")
+    output: str = (stem.rpartition(".")[0] or stem) + ".model"
+    if os.path.lexists(output):
+        raise UsageError(f"{output} exists already: say -o {output} to replace it, or name another file")
+    return output
+
+
+def _start(args: Namespace) -> tuple[Any, dict[str, Any]]:
+    """The model to start from, and how its data were read."""
+    from .model_input import read_model
+
+    model, settings = read_model(args.warm_start)
+    if args.task not in (None, settings["task"]):
+        raise UsageError(f"--task {args.task} cannot start from {args.warm_start}, a model of task {settings['task']}")
+    return model, settings
+
+
+def _check_options(args: Namespace, task: str, format: str) -> None:
+    """Refuse options that the task or the format has no use for."""
+    if args.loss is not None and args.loss not in TASKS[task].losses:
+        raise UsageError(f"--loss {args.loss} cannot go with task {task}, which has {', '.join(TASKS[task].losses)}")
+    for option in _SPECIAL:
+        if getattr(args, option) in (None, False):
+            continue
+        spelt = "--" + option.replace("_", "-")
+        if option not in TASKS[task].options or (option in ("template", "separator") and format != "columns"):
+            raise UsageError(f"{spelt} cannot go with {format} data (task {task})")
+
+
+def _fit(model: Any, examples: Examples, voice: Voice) -> bool:
+    """Whether the fit was interrupted, with a model all the same."""
+    before = getattr(model, "certificate_", None)
+    try:
+        with voice.phase("training"), _warnings_as_notes(voice):
+            model.fit(examples.X, examples.y, sample_weight=examples.weights)
+    except KeyboardInterrupt:
+        if getattr(model, "certificate_", None) is before:
+            raise KeyboardInterrupt("interrupted before there was a model; nothing was written") from None
+        return True
+    return False
+
+
+def _write(model: Any, settings: dict[str, Any], output: str, voice: Voice) -> str:
+    from ..model_file import save_model
+
+    with voice.phase("writing"):
+        save_model(model, output, metadata=settings)
+    voice.say(f"{voice.spent()} (in the solver: {model.certificate_.seconds:.1f} s)")
+    return f"wrote {output} ({size_in_words(os.path.getsize(output))})"
+
+
+@contextmanager
+def _warnings_as_notes(voice: Voice) -> Iterator[None]:
+    """Warnings of the library as notes; an early end is shown by the progress already."""
+    from sklearn.exceptions import ConvergenceWarning
+
+    def show(message: Any, category: Any, *rest: Any, **more: Any) -> None:
+        if voice.quiet or not issubclass(category, ConvergenceWarning):
+            voice.note(in_words(message))
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield

@@ -1,0 +1,295 @@
+"""Models in files, without pickle: a file from a stranger can at worst be refused.
+
+``save_model`` and ``load_model`` serve every estimator of the library. An estimator takes part through two methods:
+``_to_parts()`` gives the fitted state by name (arrays, lists, plain values), and ``_from_parts(parts)`` takes it over
+after checking that the parts fit together. Parameters, certificate and history are kept for all alike. The format is
+described in ``docs/model_file.md``.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import asdict
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from .data.container import Contents, read_container, write_container
+from .errors import ModelFileError
+from .problem import Certificate
+from .solvers.loop import Record
+from .status import Status
+
+__all__ = ["load_model", "load_with_metadata", "save_model"]
+
+_Path = str | os.PathLike[str]
+
+_CLASS_OF = {
+    "multiclass": ("multiclass", "MulticlassSVM"),
+    "sequence": ("sequence", "SequenceSVM"),
+    "tree": ("tree", "TreeSVM"),
+    "structured": ("structured", "StructuredSVM"),
+}
+
+# Parameters that prediction does not need: left out where they are code or the state of a generator.
+_DISPENSABLE = ("callback", "random_state", "solver")
+_MANY_TEXTS = 50  # lists of more texts or integers are kept as arrays
+_MOST_TEXT_BYTES = 1 << 28
+_MOST_JOBS = 1024
+
+
+def save_model(estimator: Any, path: _Path, *, metadata: Mapping[str, Any] | None = None) -> None:
+    """Write a fitted estimator to a file; an existing file is replaced in one step when all is written.
+
+    What can be kept: labels that are str, int, float, bool, NumPy scalars or tuples of these; all parameters except
+    functions, solver objects and generators of random numbers, which come back as their defaults. The structure
+    of a ``StructuredSVM`` is code and is not in the file: :func:`load_model` has to be given it.
+
+    Parameters
+    ----------
+    estimator : MulticlassSVM, SequenceSVM, TreeSVM or StructuredSVM
+    path : path
+    metadata : mapping of str to plain values, optional
+        Anything to be kept with the model; :func:`load_with_metadata` gives it back.
+
+    Raises
+    ------
+    sklearn.exceptions.NotFittedError
+        If it has not been fitted.
+    TypeError
+        If it is of another class.
+    ModelFileError
+        If a label, parameter or piece of metadata is of a type that the format does not know; names it.
+    OSError
+        If the file cannot be written.
+    """
+    kind = _kind_of(estimator)
+    check_is_fitted(estimator, "certificate_")
+    encoder = _Encoder()
+    parameters = estimator.get_params(deep=False)
+    structure = parameters.pop("structure", None)
+    values = {
+        "parameters": {},
+        "certificate": encoder.encode({**asdict(estimator.certificate_), "status": estimator.certificate_.status.name}),
+        "parts": {},
+        "metadata": encoder.encode(dict(metadata or {}), "metadata"),
+        "structure": None if structure is None else f"{type(structure).__module__}.{type(structure).__qualname__}",
+    }
+    for name, value in parameters.items():
+        if name in _DISPENSABLE and not isinstance(value, str | int | np.integer | None):
+            continue
+        values["parameters"][name] = encoder.encode(value, f"the parameter {name}", name)
+    parts = {"coef": estimator.coef_} if kind == "structured" else estimator._to_parts()
+    for name, value in parts.items():
+        what = "the label" if name == "classes" else name
+        values["parts"][name] = encoder.encode(value, what, name)
+    records = [(r.passes, r.seconds, r.primal, r.dual, r.exact) for r in estimator.history_]
+    encoder.arrays["history"] = np.array(records, np.float64).reshape(-1, 5)
+    write_container(path, Contents(kind, values, encoder.arrays, encoder.texts))
+
+
+def load_model(path: _Path, *, structure: Any = None) -> Any:
+    """Read an estimator from a file, whoever wrote it; it predicts as the one that was saved.
+
+    Parameters
+    ----------
+    path : path
+    structure : object, optional
+        For a ``StructuredSVM``, and only for it: the structure that it was fitted with.
+
+    Returns
+    -------
+    MulticlassSVM, SequenceSVM, TreeSVM or StructuredSVM
+
+    Raises
+    ------
+    ModelFileError
+        If the file is damaged, no model file, written by a newer version, or contradicts itself, or ``structure`` is
+        missing or not wanted; one line that names the file.
+    OSError
+        If it cannot be opened.
+    """
+    return load_with_metadata(path, structure=structure)[0]
+
+
+def load_with_metadata(path: _Path, *, structure: Any = None) -> tuple[Any, dict[str, Any]]:
+    """As :func:`load_model`, with the metadata that :func:`save_model` was given."""
+    shown, contents = os.fsdecode(path), read_container(path)
+    if contents.kind not in _CLASS_OF:
+        raise ModelFileError(f"{shown}: holds a model of the kind {contents.kind!r:.40}, which is not known here")
+    name = _CLASS_OF[contents.kind][1]
+    if contents.kind == "structured" and structure is None:
+        wanted = contents.values.get("structure")
+        raise ModelFileError(
+            f"{shown}: holds a {name}; its structure is code and not in the file: give load_model(path, structure=...) "
+            f"the one it was fitted with ({wanted!s:.80})"
+        )
+    if contents.kind != "structured" and structure is not None:
+        raise ModelFileError(f"{shown}: holds a {name}, which takes no structure= (that is for a StructuredSVM)")
+    try:
+        return _restored(contents, structure)
+    except (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as error:
+        why = f"{type(error).__name__} {error}".rstrip()
+        raise ModelFileError(f"{shown}: the parts of this {name} do not fit together: {why}") from None
+
+
+def _kind_of(estimator: Any) -> str:
+    cls = type(estimator)
+    for kind, (module, name) in _CLASS_OF.items():
+        if cls.__module__ == f"{__package__}.{module}" and cls.__name__ == name:
+            return kind
+    known = ", ".join(name for _, name in _CLASS_OF.values())
+    raise TypeError(f"{cls.__name__} has no model files; those that have: {known}")
+
+
+def _restored(contents: Contents, structure: Any) -> tuple[Any, dict[str, Any]]:
+    """The estimator, everything about it checked."""
+    decoder = _Decoder(contents)
+    for name, array in contents.arrays.items():
+        if name != "history" and array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise ValueError(f"{name} holds numbers that are not finite")
+    values = contents.values
+    module, name = _CLASS_OF[contents.kind]
+    parameters = {key: decoder.decode(value) for key, value in values["parameters"].items()}
+    if structure is not None:
+        parameters["structure"] = structure
+    estimator = getattr(import_module(f".{module}", __package__), name)(**parameters)
+    estimator._check_parameters()
+    if abs(estimator.n_jobs or 1) > _MOST_JOBS:
+        raise ValueError(f"n_jobs is {estimator.n_jobs}")
+    parts = {key: decoder.decode(value) for key, value in values["parts"].items()}
+    if contents.kind == "structured":
+        if parts["coef"].ndim != 1:
+            raise ValueError(f"weights of shape {parts['coef'].shape}")
+        estimator.coef_ = np.ascontiguousarray(parts["coef"], np.float64)
+    else:
+        estimator._from_parts(parts)
+    estimator.certificate_ = certificate = _certificate(decoder.decode(values["certificate"]))
+    estimator.solver_, estimator.n_iter_ = certificate.solver, certificate.passes
+    history = contents.arrays["history"]
+    if history.shape[1:] != (5,):
+        raise ValueError(f"a history of shape {history.shape}")
+    estimator.history_ = [Record(int(n), t, p, d, bool(exact)) for n, t, p, d, exact in history.tolist()]
+    metadata = decoder.decode(values["metadata"])
+    if not isinstance(metadata, dict):
+        raise TypeError("the metadata are no mapping")
+    return estimator, metadata
+
+
+def _certificate(figures: dict[str, Any]) -> Certificate:
+    certificate = Certificate(**{**figures, "status": Status[figures["status"]]})
+    for name, value in asdict(certificate).items():
+        kinds = {"status": Status, "solver": str, "passes": int, "oracle_calls": int, "n_examples": int}
+        if not isinstance(value, kinds.get(name, int | float)) or isinstance(value, bool):
+            raise TypeError(f"the certificate has {value!r:.40} for {name}")
+    return certificate
+
+
+class _Encoder:
+    """Python values as JSON values; arrays and long lists are set aside under names of their own.
+
+    None, bool, int, finite float, str and list stand for themselves; everything else is an object with one key.
+    """
+
+    def __init__(self) -> None:
+        self.arrays: dict[str, Any] = {"history": None}  # a name taken
+        self.texts: dict[str, list[str]] = {}
+
+    def encode(self, value: Any, what: str = "", name: str = "value") -> Any:
+        """``what`` and ``name`` say in messages and in the file whose value it is."""
+        kind = type(value)
+        if value is None or kind in (bool, int, str):
+            return value
+        if kind is float:
+            return value if math.isfinite(value) else {"float": str(value)}
+        if kind in (list, tuple):
+            kinds = set(map(type, value)) if len(value) > _MANY_TEXTS else set()
+            if kind is list and kinds == {str}:
+                return {"texts": self._keep(self.texts, value, name)}
+            if kind is list and kinds == {int} and max(map(abs, value)) < 2**63:
+                return {"integers": self._keep(self.arrays, np.array(value, np.int64), name)}
+            items = [self.encode(item, what, name) for item in value]
+            return items if kind is list else {"tuple": items}
+        if kind in (set, frozenset):
+            return {kind.__name__: [self.encode(item, what, name) for item in value]}
+        if isinstance(value, Mapping):
+            pairs = [[self.encode(key, what, name), self.encode(item, what, name)] for key, item in value.items()]
+            return {"dict": pairs}
+        if isinstance(value, np.generic):
+            scalar = "str" if isinstance(value, np.str_) else value.dtype.name
+            if scalar in _SCALARS:
+                return {"numpy": [scalar, self.encode(value.item(), what, name)]}
+        if isinstance(value, np.ndarray):
+            return self._array(value, what, name)
+        raise ModelFileError(
+            f"{what} {value!r:.80} is of type {kind.__name__}; a model file keeps str, int, float, bool, NumPy scalars "
+            "and tuples, lists, sets and dicts of these"
+        )
+
+    def _array(self, array: Any, what: str, name: str) -> Any:
+        if array.dtype.kind in "biuf" and array.dtype.itemsize <= 8:
+            return {"array": self._keep(self.arrays, array, name)}
+        if array.dtype.kind == "U" and array.ndim == 1 and array.nbytes <= _MOST_TEXT_BYTES:
+            return {"text_array": self.encode(array.tolist(), what, name)}
+        if array.dtype.kind == "O" and array.ndim == 1:
+            return {"object_array": [self.encode(item, what, name) for item in array.tolist()]}
+        raise ModelFileError(f"{what}: a model file cannot keep an array of {array.dtype} of shape {array.shape}")
+
+    def _keep(self, where: dict[str, Any], value: Any, name: str) -> str:
+        free, n = name.lower(), 1
+        while free in self.arrays or free in self.texts:
+            n += 1
+            free = f"{name.lower()}_{n}"
+        where[free] = value
+        return free
+
+
+class _Decoder:
+    """The way back; what makes no sense is a LookupError, TypeError or ValueError."""
+
+    def __init__(self, contents: Contents) -> None:
+        self._contents = contents
+
+    def decode(self, value: Any) -> Any:
+        if isinstance(value, list):
+            return [self.decode(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        ((kind, inner),) = value.items()
+        if kind in ("array", "integers"):
+            array = self._contents.arrays[inner]
+            return array if kind == "array" else array.tolist()
+        if kind == "texts":
+            return self._contents.texts[inner]
+        if kind == "float":
+            return {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[inner]
+        if kind == "dict":
+            return {self.decode(key): self.decode(item) for key, item in inner}
+        if kind == "numpy":
+            name, plain = inner
+            return _SCALARS[name](self.decode(plain))
+        items = self.decode(inner)
+        if not isinstance(items, list):
+            raise TypeError(f"a {kind!r:.40} must be a list")
+        if kind == "text_array":
+            if 4 * len(items) * max(map(len, items), default=0) > _MOST_TEXT_BYTES:
+                raise ValueError("an array of text is too large")
+            return np.array(items, np.str_)
+        if kind == "object_array":
+            out = np.empty(len(items), object)
+            out[:] = items
+            return out
+        return _COLLECTIONS[kind](items)
+
+
+_COLLECTIONS: dict[str, Any] = {"tuple": tuple, "set": set, "frozenset": frozenset}
+_SCALARS: dict[str, Any] = {
+    "bool": np.bool_,
+    "str": np.str_,
+    **{f"float{bits}": getattr(np, f"float{bits}") for bits in (16, 32, 64)},
+    **{f"{kind}{bits}": getattr(np, f"{kind}{bits}") for kind in ("int", "uint") for bits in (8, 16, 32, 64)},
+}

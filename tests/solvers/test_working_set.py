@@ -1,0 +1,233 @@
+"""Cached planes: right after growing and shrinking, never listed twice; and the program of the cutting planes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from solvers.enumeration import Case, ListedStructure, multiclass_case, named_cases, plain_case, random_tokens
+
+from maxmargin.errors import DataError, StructureError
+from maxmargin.solvers import passes
+from maxmargin.solvers.base import dual_point, owners
+from maxmargin.solvers.oracle import CompiledOracle, PlainOracle, Work, make_oracle
+from maxmargin.solvers.planes import active_counts
+from maxmargin.solvers.simplex_qp import solve_simplex_qp
+from maxmargin.structures.sequence import Sequence
+
+
+@pytest.fixture(scope="module")
+def long_sequences() -> CompiledOracle:
+    """So many and so long that the planes of one evaluation do not fit into a fresh working set."""
+    rng = np.random.default_rng(2)
+    lengths = rng.integers(5, 25, 300).tolist()
+    tokens, _ = random_tokens(rng, lengths, "both", n_attributes=6)
+    structure = Sequence(4)
+    return CompiledOracle(structure, structure.encode(tokens, [rng.integers(0, 4, n) for n in lengths]))
+
+
+@pytest.fixture(scope="module")
+def many_classes() -> Case:
+    rng = np.random.default_rng(2)
+    return plain_case(multiclass_case(rng.normal(size=(80, 8)), np.arange(80) % 5))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+@pytest.mark.parametrize("kind", ["compiled", "plain"])
+def test_planes_found_by_an_evaluation_keep_their_numbers_while_the_working_set_grows(
+    kind: str, n_jobs: int, long_sequences: CompiledOracle, many_classes: Case
+) -> None:
+    oracle: Any = long_sequences if kind == "compiled" else many_classes.oracle
+    examples, rng = np.arange(oracle.n_examples), np.random.default_rng(0)
+    work = Work.start(oracle.n_weights, np.ones(oracle.n_examples))
+    room = len(work.planes.part)
+    for _ in range(4):
+        w = rng.normal(size=oracle.n_weights)
+        found = oracle.evaluate(w, examples, work=work, n_jobs=n_jobs)
+        np.testing.assert_array_equal(owners(work.planes)[found.planes], examples)
+        best, scores = oracle.best_cached(w, work.planes, examples)
+        np.testing.assert_array_equal(best, found.planes)
+        np.testing.assert_allclose(scores, found.slack, rtol=1e-10)
+        total = np.zeros(oracle.n_weights)
+        oracle.add_planes(work.planes, examples, found.planes, np.ones(len(examples)), total)
+        assert total @ w + work.planes.loss[found.planes].sum() == pytest.approx(found.slack.sum(), rel=1e-10)
+    assert len(work.planes.part) > room, "the working set had room enough: the test says nothing"
+
+
+@pytest.mark.parametrize("kind", ["compiled", "plain"])
+def test_a_known_output_is_not_listed_again(kind: str) -> None:
+    case = named_cases()["label costs"] if kind == "compiled" else plain_case(named_cases()["label costs"])
+    work = Work.start(case.oracle.n_weights, np.ones(case.n))
+    w = np.random.default_rng(0).normal(size=case.oracle.n_weights)
+    first = case.oracle.evaluate(w, np.arange(case.n), work=work)
+    before = work.planes.counts.copy()
+    again = case.oracle.evaluate(w, np.arange(case.n), work=work)
+    np.testing.assert_array_equal(first.planes, again.planes)
+    np.testing.assert_array_equal(before, work.planes.counts)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 4])
+def test_evaluations_add_planes_of_those_above_a_bound_only(n_jobs: int) -> None:
+    case = named_cases()["costs"]
+    w = np.random.default_rng(1).normal(size=case.oracle.n_weights)
+    slack = case.listed.slacks(w)
+    above = np.full(case.n, np.sort(slack)[2])
+    work = Work.start(case.oracle.n_weights, np.ones(case.n))
+    found = case.oracle.evaluate(w, np.arange(case.n), work=work, above=above, n_jobs=n_jobs)
+    np.testing.assert_allclose(found.slack, slack, rtol=1e-12)
+    np.testing.assert_array_equal(found.planes >= 0, slack > above)
+    assert active_counts(work.planes) == (case.n + np.count_nonzero(slack > above), case.n)
+
+
+@pytest.mark.parametrize("kind", ["compiled", "plain"])
+def test_making_room_leaves_the_dual_point_as_it_is(kind: str) -> None:
+    case = named_cases()["hamming"] if kind == "compiled" else plain_case(named_cases()["hamming"])
+    oracle, order = case.oracle, np.arange(case.n)
+    work = Work.start(oracle.n_weights, np.ones(case.n))
+    for _ in range(15):
+        work.stamp += 1
+        oracle.frank_wolfe(work, order)
+    w, dual = dual_point(oracle, work, order)
+    n, active = active_counts(work.planes)
+    work.make_room(keep_passes=0)
+    left, still_active = active_counts(work.planes)
+    assert still_active == active
+    assert left < n
+    np.testing.assert_array_equal(owners(work.planes)[work.planes.head], order)
+    again, value = dual_point(oracle, work, order)
+    np.testing.assert_allclose(again, w, rtol=0, atol=1e-13)
+    assert value == pytest.approx(dual, rel=1e-13)
+    for _ in range(5):  # and the run goes on from there
+        oracle.frank_wolfe(work, order)
+    assert work.state[passes.DUAL] >= dual
+
+
+@pytest.mark.parametrize("form", ["dense", "mapping", "row", "array row", "row with zeros"])
+def test_planes_of_plain_structures_are_differences_of_joint_features(form: str) -> None:
+    """Entries in both vectors are listed once, those that cancel not at all; the user's own vectors stay as they are."""
+
+    class Vectors(ListedStructure):
+        n_features = 4
+
+        def joint_features(self, x: int, y: Any) -> Any:
+            dense = super().joint_features(x, y)
+            if form == "mapping":
+                return {k: v for k, v in enumerate(dense) if v}
+            if form == "row with zeros":
+                return sp.csr_matrix((dense, np.arange(4), [0, 4]), shape=(1, 4))
+            return dense if form == "dense" else (sp.csr_array if form == "array row" else sp.csr_matrix)(dense[None])
+
+    listed = named_cases()["costs"].listed
+    listed.phi = [
+        np.array([[1.0, 2, 0, 0], [3, 4, 0, 0]]), np.array([[1.0, 2, 3, 0], [1, 2, 0, 5]]),
+        np.array([[0.0, 0, 0, 0], [0, 1, -1, 0]]), np.array([[7.0, 7, 7, 7], [7, 7, 7, 7]]),
+    ]  # fmt: skip
+    listed.loss, listed.truth = [np.array([0.0, 1.0])] * 4, [0] * 4
+    oracle = PlainOracle(Vectors(listed), range(4), [(i, 0) for i in range(4)])
+    for i in range(4):
+        part, coef = oracle._plane(i, (i, 1))
+        assert len(set(part.tolist())) == len(part)
+        assert (coef != 0).all()
+        vector = np.zeros(4)
+        vector[part] = coef
+        np.testing.assert_array_equal(vector, listed.phi[i][1] - listed.phi[i][0])
+
+
+def test_sparse_joint_features_are_left_as_they_are() -> None:
+    row = sp.csr_matrix((np.array([1.0, 2.0, 4.0]), np.array([1, 0, 1]), np.array([0, 3])), shape=(1, 3))
+
+    class Given(ListedStructure):
+        def joint_features(self, x: int, y: Any) -> Any:
+            return row
+
+    listed = named_cases()["costs"].listed
+    PlainOracle(Given(listed), range(2), [(0, 0), (1, 0)])
+    assert row.data.tolist() == [1.0, 2.0, 4.0]
+    assert row.indices.tolist() == [1, 0, 1]
+
+
+class Vector(ListedStructure):
+    """Gives the same thing for all outputs."""
+
+    def __init__(self, value: Any, n_features: int | None = None) -> None:
+        super().__init__(named_cases()["costs"].listed)
+        self.value, self.n_features = value, n_features
+
+    def joint_features(self, x: int, y: Any) -> Any:
+        return self.value(x) if callable(self.value) else self.value
+
+
+@pytest.mark.parametrize(
+    ("structure", "message"),
+    [
+        (Vector({0: 1.0}), "must set n_features"),
+        (Vector({3: 1.0}, 3), r"example 0: feature index outside 0\.\.2"),
+        (Vector({-1: 1.0}, 3), r"example 0: feature index outside 0\.\.2"),
+        (Vector({0.5: 1.0}, 3), "example 0: feature index"),
+        (Vector(np.ones((2, 2))), r"example 0: joint_features returned an array of shape \(2, 2\)"),
+        (Vector(sp.csr_matrix(np.ones((3, 1)))), r"example 0: joint_features returned .* of shape \(3, 1\)"),
+        (Vector(np.array([1.0, np.nan])), "example 0: joint_features returned NaN or infinity"),
+        (Vector(lambda x: np.ones(2 + x)), "length 3 on example 1 but 2 on example 0"),
+    ],
+)
+def test_joint_features_that_cannot_be_used(structure: Any, message: str) -> None:
+    with pytest.raises((StructureError, DataError), match=message):
+        PlainOracle(structure, range(3), [(i, 0) for i in range(3)])
+
+
+@pytest.mark.parametrize("loss", [-1.0, float("nan"), float("inf")])
+def test_losses_that_cannot_be_used(loss: float) -> None:
+    case = plain_case(named_cases()["costs"])
+    case.structure.loss = lambda y_true, y: loss
+    with pytest.raises(StructureError, match=f"ListedStructure: loss of example 0 is {loss}; it must be finite"):
+        case.oracle.evaluate(np.zeros(case.oracle.n_weights), np.arange(3))
+
+
+def test_what_is_no_structure_is_named() -> None:
+    class Half:
+        def loss(self, y_true: int, y: int) -> float:
+            return 0.0
+
+    with pytest.raises(StructureError, match="Half is no structure: it lacks joint_features, argmax"):
+        make_oracle(Half(), [1], [1])
+
+
+def random_program(rng: np.random.Generator, t: int, rank: int, scale: float) -> tuple[Any, Any]:
+    A = rng.normal(size=(rank, t)) * scale
+    return A.T @ A, rng.normal(size=t) + 0.5
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("cap", [0.1, 1.0, 50.0])
+def test_the_program_of_the_cutting_planes(scale: float, cap: float) -> None:
+    """Against an interior point method; full and deficient ranks, repeated columns, with and without a start."""
+    import piqp
+
+    rng = np.random.default_rng(7)
+    for t, rank in [(1, 1), (3, 2), (8, 8), (12, 3), (20, 5)]:
+        G, b = random_program(rng, t, rank, scale)
+        if t == 8:  # two cuts that are the same
+            G[3], G[:, 3], b[3] = G[5], G[:, 5], b[5]
+            G[3, 3] = G[5, 5]
+        solver = piqp.DenseSolver()
+        for name in ("eps_abs", "eps_rel"):
+            setattr(solver.settings, name, 1e-12)
+        solver.setup(G, -b, G=np.ones((1, t)), h_u=np.array([cap]), x_l=np.zeros(t), x_u=np.full(t, 2 * cap))
+        solver.solve()
+        reference = np.clip(solver.result.x, 0, None)
+        best = b @ reference - 0.5 * reference @ G @ reference
+        start = rng.dirichlet(np.ones(t)) * cap * 0.9
+        for each in (None, start, np.zeros(t), reference * min(1.0, cap / max(reference.sum(), 1e-300))):
+            tol = 1e-10 * max(1.0, abs(best))
+            a, gap = solve_simplex_qp(G, b, cap, each, tol=tol)
+            assert (a >= 0).all()
+            assert a.sum() <= cap * (1 + 1e-12)
+            value = b @ a - 0.5 * a @ G @ a
+            assert value >= best - 1e-8 * max(1.0, abs(best))
+            gradient = b - G @ a
+            true_gap = cap * max(gradient.max(), 0.0) - a @ gradient
+            assert gap <= tol
+            rounding = 1e-15 * t * cap * (1.0 + np.abs(G).max() * cap) + 1e-12 * max(1.0, abs(best))
+            assert true_gap <= max(gap, 0.0) + rounding

@@ -1,0 +1,227 @@
+"""Displays: what they draw, where, and that they leave matplotlib's global state alone."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from maxmargin import MulticlassSVM, SequenceSVM
+from maxmargin.errors import DataError, MissingDependencyError
+from maxmargin.hmm import GenerativeHMM
+from maxmargin.plots import Display, GapDisplay, ObjectiveDisplay, SequenceDisplay, TransitionDisplay
+
+PASSES, PRIMAL, DUAL = [1, 2, 3, 3], [9.0, 6.0, 5.5, 5.2], [1.0, 4.0, 4.8, 5.0]
+EXACT = [False, True, False, True]
+
+
+@pytest.fixture(scope="module")
+def fitted() -> tuple[list[Any], list[Any], SequenceSVM]:
+    rng = np.random.default_rng(3)
+    y = [rng.choice(["n", "v", "x"], 6).tolist() for _ in range(12)]
+    X = [np.array([[1.0, label == "n", label == "v"] for label in labels]) for labels in y]
+    X = [x + 0.7 * rng.standard_normal(x.shape) for x in X]
+    return X, y, SequenceSVM(C=1.0, tol=1e-2, random_state=0).fit(X, y)
+
+
+def all_displays(fitted: tuple[list[Any], list[Any], SequenceSVM], axes: Any = (None,) * 4) -> list[Any]:
+    X, y, model = fitted
+    rows = [np.hstack([x, x[:, :1]]) for x in X[:3]]
+    return [
+        GapDisplay.from_estimator(model, ax=axes[0]),
+        ObjectiveDisplay.from_estimator(model, ax=axes[1]),
+        TransitionDisplay.from_estimator(model, ax=axes[2]),
+        SequenceDisplay.from_predictions(rows, y[:3], model.predict(X[:3]), image_shape=(2, 2), ax=axes[3]),
+    ]
+
+
+def test_pictures_without_global_state(run_python: Callable[..., str], tmp_path: Path) -> None:
+    """A process that draws all displays never loads pyplot, whatever the backend, and keeps its settings."""
+    pytest.importorskip("matplotlib")
+    code = f"""
+import matplotlib, sys
+import numpy as np
+from types import SimpleNamespace
+from maxmargin.plots import GapDisplay, ObjectiveDisplay, SequenceDisplay, TransitionDisplay
+assert "matplotlib.figure" not in sys.modules
+before = dict(matplotlib.rcParams)
+figures = {PASSES}, {PRIMAL}, {DUAL}, {EXACT}
+displays = [
+    GapDisplay(*figures), ObjectiveDisplay(*figures), TransitionDisplay(np.eye(3), "abc"),
+    SequenceDisplay([np.ones((2, 8, 8))], ["ab"], {{"model": ["aa"]}}),
+]
+for number, display in enumerate(displays):
+    display.save({str(tmp_path)!r} + f"/{{number}}.png", dpi=50)
+assert "matplotlib.pyplot" not in sys.modules, "pyplot was loaded"
+assert dict(matplotlib.rcParams) == before
+"""
+    run_python(code, env={"MPLBACKEND": "TkAgg"})
+    from matplotlib.image import imread
+
+    files = sorted(tmp_path.iterdir())
+    assert [path.name for path in files] == ["0.png", "1.png", "2.png", "3.png"]
+    for path in files:
+        picture = imread(path)
+        assert min(picture.shape[:2]) > 50
+        assert np.ptp(picture[..., :3]) > 0.5, "nothing is drawn"
+
+
+def test_own_figures_are_unknown_to_pyplot_and_given_axes_are_used(plots: Any, fitted: Any) -> None:
+    for display in all_displays(fitted):
+        assert display._repr_png_().startswith(b"\x89PNG")
+    assert plots.get_fignums() == []
+    figure, axes = plots.subplots(1, 4)
+    for display, ax in zip(all_displays(fitted, axes), axes):
+        assert display.ax_ is ax
+        assert display.figure_ is figure
+        assert display._repr_png_() is None
+    figure.savefig(io.BytesIO())
+
+
+def test_every_axis_is_named(fitted: Any) -> None:
+    pytest.importorskip("matplotlib")
+    for display in all_displays(fitted):
+        assert display.ax_.get_title()
+        if not isinstance(display, SequenceDisplay):
+            assert display.ax_.get_xlabel()
+            assert display.ax_.get_ylabel()
+
+
+def test_gap_and_objective_show_the_history(fitted: Any) -> None:
+    pytest.importorskip("matplotlib")
+    model = fitted[2]
+    gap = GapDisplay.from_estimator(model)
+    assert gap.gap.tolist() == [record.relative_gap for record in model.history_]
+    assert gap.gap[-1] == model.certificate_.relative_gap
+    line, dots, asked_for, *_ = gap.ax_.get_lines()
+    assert line.get_xdata().tolist() == [record.passes for record in model.history_]
+    assert line.get_ydata().tolist() == gap.gap.tolist()
+    assert len(dots.get_xdata()) == sum(record.exact for record in model.history_)
+    assert set(asked_for.get_ydata()) == {model.tol}
+    assert gap.ax_.get_yscale() == "log"
+    objective = ObjectiveDisplay.from_estimator(model)
+    primal, dual = objective.ax_.get_lines()[0], objective.ax_.get_lines()[2]
+    assert primal.get_ydata().tolist() == [record.primal for record in model.history_]
+    assert dual.get_ydata().tolist() == [record.dual for record in model.history_]
+
+
+def test_a_history_of_any_estimator_and_without_a_gap() -> None:
+    pytest.importorskip("matplotlib")
+    X = np.array([[0.0], [1.0], [2.0]])
+    assert GapDisplay.from_estimator(MulticlassSVM().fit(X, [0, 1, 1])).name == "MulticlassSVM"
+    closed = GapDisplay([1, 2], [3.0, 2.0], [2.0, 2.0], [True, True]).plot()
+    assert closed.gap.tolist() == [pytest.approx(1 / 3), 0.0]
+    closed.figure_.savefig(io.BytesIO())
+    GapDisplay([1], [2.0], [2.0], [True]).plot().figure_.savefig(io.BytesIO())
+
+
+def test_what_has_no_gap_says_so() -> None:
+    with pytest.raises(DataError, match="SequenceSVM has no history_: fit it first"):
+        GapDisplay.from_estimator(SequenceSVM())
+    record = SimpleNamespace(primal=np.inf, dual=0.0, passes=1, exact=True)
+    estimator = SimpleNamespace(history_=[record], solver_="perceptron")
+    with pytest.raises(DataError, match="has no gap to draw: its perceptron keeps no primal and dual"):
+        ObjectiveDisplay.from_estimator(estimator)
+    with pytest.raises(DataError, match="MulticlassSVM has no transition_"):
+        TransitionDisplay.from_estimator(MulticlassSVM())
+
+
+def test_transitions_are_those_of_the_model(fitted: Any) -> None:
+    pytest.importorskip("matplotlib")
+    X, y, model = fitted
+    for estimator in (model, GenerativeHMM().fit(X, y)):
+        ax = TransitionDisplay.from_estimator(estimator).ax_
+        np.testing.assert_array_equal(ax.get_images()[0].get_array(), estimator.transition_)
+        assert [text.get_text() for text in ax.get_yticklabels()] == ["n", "v", "x"]
+        shown = {text.get_position(): text.get_text() for text in ax.texts}
+        value = estimator.transition_[1, 2]  # from v (row 1) to x (column 2)
+        assert float(shown[2, 1].replace("−", "-")) == pytest.approx(value, abs=0.051)
+
+
+def test_forbidden_transitions_stay_empty_and_many_labels_get_no_numbers() -> None:
+    pytest.importorskip("matplotlib")
+    display = TransitionDisplay([[0.0, -np.inf], [-0.01, 2.0]], ["a", "b"]).plot()
+    assert display.ax_.get_images()[0].get_array().mask.tolist() == [[False, True], [False, False]]
+    assert sorted(text.get_text() for text in display.ax_.texts) == ["0.0", "0.0", "2.0"]
+    display.figure_.savefig(io.BytesIO())
+    TransitionDisplay(np.full((2, 2), -np.inf), ["a", "b"]).plot().figure_.savefig(io.BytesIO())
+    assert not TransitionDisplay(np.eye(60), [f"label {k}" for k in range(60)]).plot().ax_.texts
+    with pytest.raises(DataError, match=r"transition has shape \(2, 2\), but there are 3 labels"):
+        TransitionDisplay(np.eye(2), "abc")
+
+
+def test_wrong_readings_and_only_those_stand_in_boxes() -> None:
+    pytest.importorskip("matplotlib")
+    pictures = [np.full((3, 4, 5), 0.5), np.ones((1, 4, 5))]
+    readings = {"first": [[1, 2, 4], [7]], "second": [[1, 2, 3], [8]]}
+    display = SequenceDisplay(pictures, [[1, 2, 3], [7]], readings).plot()
+    boxed = [text.get_text() for text in display.ax_.texts if text.get_bbox_patch() is not None]
+    assert boxed == ["4", "8"]
+    assert len(display.ax_.get_images()) == 4
+    names = [text.get_text() for text in display.ax_.texts if not text.get_text().isdigit()]
+    assert names == ["truth", "first", "second"] * 2
+
+
+def test_pixels_are_the_first_features() -> None:
+    pytest.importorskip("matplotlib")
+    X = [np.arange(14.0).reshape(2, 7) / 14]
+    display = SequenceDisplay.from_predictions(X, ["ab"], ["ab"], image_shape=(2, 3))
+    np.testing.assert_array_equal(display.pictures[0][1], X[0][1, :6].reshape(2, 3))
+    with pytest.raises(DataError, match="a picture needs 8 values a row"):
+        SequenceDisplay.from_predictions(X, ["ab"], ["ab"], image_shape=(2, 4))
+
+
+@pytest.mark.parametrize(
+    ("pictures", "truth", "found", "message"),
+    [
+        ([], [], [], "no sequences to draw"),
+        ([np.ones((2, 4))], ["ab"], ["ab"], r"pictures of shape \(2, 4\)"),
+        ([np.ones((2, 4, 4))], ["abc"], ["ab"], "truth: its sequences are not as many and as long"),
+        ([np.ones((2, 4, 4))], ["ab"], ["a"], "model: its sequences are not as many and as long"),
+    ],
+)
+def test_readings_that_do_not_fit_are_refused(pictures: Any, truth: Any, found: Any, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        SequenceDisplay(pictures, truth, {"model": found})
+
+
+def test_a_file_appears_in_one_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("matplotlib")
+    display = TransitionDisplay(np.eye(2), "ab")
+    target = tmp_path / "picture.svg"
+    display.save(target)
+    assert b"<svg" in target.read_bytes()
+    target.write_text("old")
+
+    def fail(file: Any, **options: Any) -> None:
+        file.write(b"half of a pic")
+        raise OSError("no space left")
+
+    monkeypatch.setattr(display.figure_, "savefig", fail)
+    with pytest.raises(OSError, match="no space left"):
+        display.save(target)
+    assert target.read_text() == "old"
+    with pytest.raises(ValueError, match=r"no picture format 'doc'; choose one of .*png"):
+        display.save(tmp_path / "picture.doc")
+    assert [path.name for path in tmp_path.iterdir()] == ["picture.svg"]
+
+
+def test_without_matplotlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [*sys.modules]:
+        if name.partition(".")[0] == "matplotlib":
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MissingDependencyError, match=r"^plots need matplotlib: pip install maxmargin\[plots\]$"):
+        TransitionDisplay(np.eye(2), "ab").plot()
+
+
+def test_the_base_draws_nothing_itself() -> None:
+    pytest.importorskip("matplotlib")
+    with pytest.raises(NotImplementedError):
+        Display().plot()
