@@ -281,6 +281,7 @@ class PlainOracle(Oracle):
         self.n_examples = len(X)
         self.pack = plain_pack()
         self.n_weights = -1
+        self._joint_features, self._task_loss = structure.joint_features, structure.loss
         self._buffer: Reals | None = None
         indices, values = [], []
         for i in range(len(X)):
@@ -294,11 +295,9 @@ class PlainOracle(Oracle):
         n = self.n_weights
         self.sizes = np.array([n, 1, 1], np.int64)
         self._data = PlainData(
-            pack=self.pack,
             truth_start=freeze(start, np.int64),
             truth_index=freeze(np.concatenate(indices), np.int32),
             truth_value=freeze(np.concatenate(values), np.float64),
-            theta=np.empty(n),
             scratch=np.zeros(n),
             part=np.empty(n, np.int32),
             coef=np.empty(n),
@@ -307,12 +306,10 @@ class PlainOracle(Oracle):
         )
 
     def _vector(self, i: int, y: Any) -> Reals:
-        vector = dense_vector(
-            self.structure.joint_features(self.X[i], y),
-            getattr(self.structure, "n_features", None),
-            f"{self.name}, example {i}",
-            self._buffer,
-        )
+        vector = self._joint_features(self.X[i], y)
+        if type(vector) is not np.ndarray or vector.dtype != np.float64 or vector.ndim != 1:
+            n_features = getattr(self.structure, "n_features", None)
+            vector = dense_vector(vector, n_features, f"{self.name}, example {i}", self._buffer)
         if len(vector) != self.n_weights:
             if self.n_weights >= 0:
                 raise StructureError(
@@ -324,7 +321,7 @@ class PlainOracle(Oracle):
 
     def _plane(self, i: int, y: Any) -> tuple[NDArray[np.int32], Reals]:
         """Sparse ``joint_features(x_i, y) - joint_features(x_i, y_i)``, in buffers that the next call overwrites."""
-        n = passes.plain_difference(self._data, i, self._vector(i, y))
+        n = passes.plain_difference(self._data, i, np.ascontiguousarray(self._vector(i, y)))
         if n < 0:
             self._not_finite(i)
         return self._data.part[:n], self._data.coef[:n]
@@ -333,7 +330,7 @@ class PlainOracle(Oracle):
         raise DataError(f"{self.name}, example {i}: joint_features returned NaN or infinity")
 
     def _loss(self, i: int, y: Any) -> float:
-        value = float(self.structure.loss(self.Y[i], y))
+        value = float(self._task_loss(self.Y[i], y))
         if not 0.0 <= value < np.inf:
             raise StructureError(f"{self.name}: loss of example {i} is {value!r}; it must be finite and at least 0")
         return value
@@ -374,24 +371,37 @@ class PlainOracle(Oracle):
         )
 
     def frank_wolfe(self, work: Work, order: Ints) -> None:
-        X, Y, data, c = self.X, self.Y, self._data, work.c
-        argmax, frozen, visit = self.structure.argmax, _read_only(work.w), passes.plain_visit.build()
-        for i in order.tolist():
-            y = argmax(X[i], frozen, Y[i])
-            vector, loss = self._vector(i, y), self._loss(i, y)
-            while True:
-                done = visit(
-                    data, work.w, work.average, work.planes, i, vector, loss, c[i], work.rule, work.stamp, work.state,
-                    work.gaps,
-                )  # fmt: skip
-                if done == 0:
-                    break
-                if done == -1:
-                    self._not_finite(i)
-                work.make_room()
-                if work.planes.counts[1] + self.n_weights > len(work.planes.part):
-                    work.planes = grown(work.planes, 1024, 4 * self.n_weights, -1)
+        # Entering a kernel costs as much as a visit: a few visits share one call, so that up to 7 steps separate the
+        # decoder's weights from those of the step. The step is exact at its own weights all the same. Small problems
+        # go example by example.
+        size = int(min(8, 1 + len(order) // 64))
+        vectors, loss = np.empty((size, self.n_weights)), np.empty(size)
+        X, Y, argmax, frozen = self.X, self.Y, self.structure.argmax, _read_only(work.w)
+        joint_features, loss_of = self._vector, self._loss
+        for at in range(0, len(order), size):
+            run = order[at : at + size]
+            for k, i in enumerate(run.tolist()):
+                y = argmax(X[i], frozen, Y[i])
+                vectors[k] = joint_features(i, y)
+                loss[k] = loss_of(i, y)
+            self._visits(work, run, vectors, loss)
         self._check_violations(work)
+
+    def _visits(self, work: Work, run: Ints, vectors: Reals, loss: Reals) -> None:
+        done = 0
+        while True:
+            made = passes.plain_visits(
+                self._data, work.w, work.average, work.planes, run[done:], vectors[done:], loss[done:], work.c, work.rule,
+                work.stamp, done == 0, work.state, work.gaps,
+            )  # fmt: skip
+            if made < 0:
+                self._not_finite(int(run[done - 1 - made]))
+            done += made
+            if done == len(run):
+                return
+            work.make_room()
+            if work.planes.counts[1] + self.n_weights > len(work.planes.part):
+                work.planes = grown(work.planes, 1024, 4 * self.n_weights, -1)
 
     def perceptron(self, w: Reals, average: Reals, order: Ints, s: Reals, state: Reals) -> int:
         mistakes = 0

@@ -26,7 +26,7 @@ __all__ = [
     "frank_wolfe_pass",
     "perceptron_pass",
     "plain_difference",
-    "plain_visit",
+    "plain_visits",
     "sweep",
 ]
 
@@ -175,9 +175,8 @@ def sweep(
 
 PLAIN = types.NamedTuple(
     [
-        signatures().pack, array(types.int64, readonly=True), array(types.int32, readonly=True),
-        array(types.float64, readonly=True), array(types.float64), array(types.float64), array(types.int32),
-        array(types.float64), array(types.int64), array(types.float64),
+        array(types.int64, readonly=True), array(types.int32, readonly=True), array(types.float64, readonly=True),
+        array(types.float64), array(types.int32), array(types.float64), array(types.int64), array(types.float64),
     ],
     PlainData,
 )  # fmt: skip
@@ -213,27 +212,34 @@ def plain_difference(data, i, vector):
 
 @kernel(
     lambda: types.int64(
-        PLAIN, array(types.float64), array(types.float64), PLANES, types.int64, array(types.float64, readonly=True),
-        types.float64, types.float64, types.int64, types.int64, array(types.float64), array(types.float64),
+        PLAIN, array(types.float64), array(types.float64), PLANES, array(types.int64), array(types.float64, 2),
+        array(types.float64), array(types.float64), types.int64, types.int64, types.boolean, array(types.float64),
+        array(types.float64),
     )
 )  # fmt: skip
-def plain_visit(data, w, average, planes, i, vector, loss, c, rule, stamp, state, gaps):
-    """One visit for a structure in plain Python, whose planes are feature vectors (parts are weights).
+def plain_visits(data, w, average, planes, examples, vectors, loss, c, rule, stamp, fresh, state, gaps):
+    """Visits for a structure in plain Python, whose planes are feature vectors (parts are weights).
 
-    Returns -1 when the vector is not finite, -2 when the working set is full, else 0. No first-class function is
-    passed: that would cost more than the visit.
+    ``vectors[k]`` and ``loss[k]`` belong to the output that the structure found for ``examples[k]`` just before this call:
+    only the first is checked against the cached planes, and only if ``fresh``, as every step moves the weights. Returns the number of visits
+    done when all are, or when the working set is full; ``-1 - k`` when the vector of visit ``k`` is not finite. No
+    first-class function is passed: that would cost more than the visit.
     """
-    n = _plain_difference(data, i, vector)
-    if n < 0:
-        return -1
-    if planes.counts[0] >= len(planes.next) or planes.counts[1] + n > len(planes.part):
-        return -2
-    oracle = insert(planes, i, data.part, data.coef, n, loss, stamp)
-    _revisit(
-        None, None, data.pack, w, average, planes, i, c, oracle, rule, stamp, state, gaps, w, data.scratch,
-        (data.keys, data.values),
-    )  # fmt: skip
-    return 0
+    for k in range(len(examples)):
+        i = examples[k]
+        n = _plain_difference(data, i, vectors[k])
+        if n < 0:
+            return -1 - k
+        if planes.counts[0] >= len(planes.next) or planes.counts[1] + n > len(planes.part):
+            return k
+        oracle = insert(planes, i, data.part, data.coef, n, loss[k], stamp)
+        if k > 0 or not fresh:
+            oracle = np.int64(-1)
+        _revisit(
+            None, None, None, w, average, planes, i, c[i], oracle, rule, stamp, state, gaps, w, data.scratch,
+            (data.keys, data.values),
+        )  # fmt: skip
+    return len(examples)
 
 
 @kernel(

@@ -49,11 +49,9 @@ class PlainStructure:
 class PlainData(NamedTuple):
     """Feature vectors of the true outputs and the buffers of a visit, as one argument of the kernels."""
 
-    pack: Pack
     truth_start: NDArray[np.int64]
     truth_index: NDArray[np.int32]
     truth_value: NDArray[np.float64]
-    theta: NDArray[np.float64]
     scratch: NDArray[np.float64]
     part: NDArray[np.int32]
     coef: NDArray[np.float64]
