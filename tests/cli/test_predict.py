@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -132,7 +133,7 @@ def test_the_output_is_input_again(ok: Run, tags: str, columns: str) -> None:
         ("The\ncat\n", "<stdin>:1: 1 columns where the model expects 2, or 3 with labels: 'The'"),
         ("-DOCSTART- -X- O O\n\nThe DT B-NP x\n", "<stdin>:3: 4 columns where the model expects 2, or 3 with labels"),
         ("The DT\ncat\n", "<stdin>:2: 1 columns where line 1 has 2"),
-        ("The DT\n\xff\n", "<stdin>:2: not UTF-8 text; convert the file to UTF-8: 'bytes ff'"),
+        ("The DT\n\xff\n", "<stdin>:2: not UTF-8 text; convert the file to UTF-8: 'bytes ff 0a'"),
     ],
 )
 def test_faults_in_columns(text: str, message: str, run: Run, tags: str) -> None:
@@ -156,7 +157,7 @@ def test_the_k_best_answers_come_with_scores(ok: Run, tags: str, columns: str) -
     found = load_model(tags).predict_k_best(apply_template(read_columns(columns), chunking_template()), 3)
     blocks = ok("predict", tags, columns, "--k-best", "3").out.removesuffix("\n\n").split("\n\n")
     assert len(blocks) == 9
-    for block, (labels, score), rank in zip(blocks, sum(found, []), [1, 2, 3] * 3, strict=True):
+    for block, (labels, score), rank in zip(blocks, chain.from_iterable(found), [1, 2, 3] * 3):
         first, *rest = block.split("\n")
         assert first == f"# {rank} {score:.6f}"
         assert [line.split()[-1] for line in rest] == labels
@@ -180,6 +181,8 @@ def test_labels_of_attribute_files(ok: Run, crfsuite: str) -> None:
     assert ok("predict", "m", crfsuite).out == expected
     bare = "\n".join(line.partition("\t")[2] for line in Path(crfsuite).read_text().splitlines())
     assert ok("predict", "m", "-", "--unlabelled", stdin=bare).out == expected
+    for weighted in (f"@weight:2\t{bare}", f"@weight:2\n{bare}"):
+        assert ok("predict", "m", "-", "--unlabelled", stdin=weighted).out == expected
     confident = ok("predict", "m", crfsuite, "--confidence").out.splitlines()
     assert [line.partition("\t")[0] for line in confident] == expected.splitlines()
     assert all(float(line.partition("\t")[2]) > 0 for line in confident if line)

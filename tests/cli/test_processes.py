@@ -58,13 +58,9 @@ def wait_for_passes(process: subprocess.Popen[bytes]) -> None:
 def test_pipes(ok: Run, columns: str, folder: Path) -> None:
     ok("train", columns, "-o", "m")
     expected = ok("predict", "m", columns).out
-    done = subprocess.run(
-        [*PROGRAM, "predict", "m", "-"],
-        env=ENVIRONMENT,
-        input=Path(columns).read_bytes(),
-        capture_output=True,
-        check=True,
-    )
+    data = Path(columns).read_bytes()
+    command = [*PROGRAM, "predict", "m", "-"]
+    done = subprocess.run(command, env=ENVIRONMENT, input=data, capture_output=True, check=True)
     assert done.stdout.decode() == expected
 
 

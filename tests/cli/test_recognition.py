@@ -117,7 +117,7 @@ def test_a_pipe_is_read_once_and_used_often(tmp_path: Path) -> None:
     assert recognise(source, None, None)[0] == "svmlight"
     opened: Any = source.open()
     assert opened.read() == b"1 1:2\n2 2:3\n"
-    assert source.relabelled("? ").read() == "? 1 1:2\n? 2 2:3\n"
+    assert source.relabelled("? {}".format).read() == "? 1 1:2\n? 2 2:3\n"
     writer.join()
 
 

@@ -8,7 +8,7 @@ import re
 import stat
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import IO
 
@@ -83,10 +83,9 @@ class Input:
             self._head = list(islice((line for line in Lines(self.open()) if line.strip()), _HEAD))
         return self._head
 
-    def relabelled(self, label: str) -> IO[str]:
-        """The text with a label, and what parts it from the rest, before every line that is not blank."""
-        lines = (f"{label}{line}\n" if line.strip() else "\n" for line in Lines(self.open()))
-        out = _Text("".join(lines))
+    def relabelled(self, add: Callable[[str], str]) -> IO[str]:
+        """The text with ``add`` applied to every line that is not blank, to give labels to what has none."""
+        out = _Text("".join(f"{add(line) if line.strip() else ''}\n" for line in Lines(self.open())))
         out.name = self.name
         return out
 

@@ -43,7 +43,7 @@ class MulticlassTask(Task):
 
     def examples(self, source: Input, settings: Mapping[str, Any], voice: Voice, *, unlabelled: bool) -> Examples:
         unlabelled = unlabelled or _begins_with_a_feature(source)
-        opened = source.relabelled("? ") if unlabelled else source.open()
+        opened = source.relabelled(_with_label) if unlabelled else source.open()
         data = read_svmlight(opened, zero_based=bool(settings.get("zero_based", False)), labels="text")
         width = settings["features"]
         if data.X.shape[1] > width:
@@ -93,6 +93,10 @@ class MulticlassTask(Task):
             "intercept": model.intercept_.tolist(),
             "strongest_features": strongest(model.coef_.T, shown, labels, top),
         }
+
+
+def _with_label(line: str) -> str:
+    return line if line.lstrip().startswith("#") else f"? {line}"
 
 
 def _as_wide(X: csr_matrix, width: int) -> csr_matrix:

@@ -56,7 +56,7 @@ class SequenceTask(Task):
 
     def examples(self, source: Input, settings: Mapping[str, Any], voice: Voice, *, unlabelled: bool) -> Examples:
         if settings["format"] == "crfsuite":
-            data = read_attributes(source.relabelled("?\t") if unlabelled else source.open())
+            data = read_attributes(source.relabelled(_with_label) if unlabelled else source.open())
             return Examples(data.X, None if unlabelled else data.y, data.weights)
         if "template" not in settings:
             raise DataError(
@@ -156,6 +156,12 @@ def _rows(source: Input, settings: Mapping[str, Any]) -> list[list[tuple[str, ..
     if not rows:
         raise FileFormatError("no data in this file", path=source.name)
     return rows
+
+
+def _with_label(line: str) -> str:
+    """A line of CRFsuite's format with a label; a weight of the sequence stays in front."""
+    weight, tab, rest = line.partition("\t") if line.startswith("@weight:") else ("", "", line)
+    return f"{weight}{tab}?\t{rest}" if not weight or tab else line
 
 
 def _error_in_first_row(problem: str, source: Input) -> FileFormatError:
