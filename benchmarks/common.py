@@ -15,7 +15,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = Path(os.environ.get("MAXMARGIN_DATA", ROOT.parent / "shared" / "data"))
-ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")}
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
 
 
 def need(*parts: str) -> Path:
@@ -41,7 +41,11 @@ class Meter:
 def child(script: str, *arguments: str) -> dict[str, Any]:
     """Run one measurement of a benchmark file in a fresh single-threaded process; its last line is JSON."""
     done = subprocess.run(
-        [sys.executable, script, *arguments], env={**os.environ, **ONE_THREAD}, stdout=subprocess.PIPE, text=True, check=True
+        [sys.executable, script, *arguments],
+        env={**os.environ, **ONE_THREAD},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
     )
     out: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
     return out
@@ -49,7 +53,9 @@ def child(script: str, *arguments: str) -> dict[str, Any]:
 
 def medians(runs: list[dict[str, Any]]) -> dict[str, Any]:
     """Median of every number over several runs."""
-    return {key: statistics.median(run[key] for run in runs) for key in runs[0] if isinstance(runs[0][key], int | float)}
+    return {
+        key: statistics.median(run[key] for run in runs) for key in runs[0] if isinstance(runs[0][key], int | float)
+    }
 
 
 def verdict(text: str, value: float, bar: float, *, at_most: bool = True, form: str = "{:.3g}") -> bool:

@@ -494,7 +494,7 @@ HOSTILE: dict[str, tuple[str, Any]] = {
     "8 TiB": ("ints.npy", claiming((1 << 40,))),
     "more digits": ("ints.npy", claiming((10**17, 10**17, 10**17))),
     "negative": ("ints.npy", claiming((2,)).replace(b"(2,)", b"(-2,)")),
-    "objects": ("ints.npy", npy(np.array([{"a": 1}]), allow_pickle=True)),
+    "objects": ("ints.npy", claiming((1,), "|O") + pickle.dumps({"a": 1})),
     "text": ("ints.npy", npy(np.array(["abcd"]))),
     "structured": ("ints.npy", npy(np.zeros(2, "i4,i4"))),
     "Fortran order": ("ints.npy", npy(np.asfortranarray(np.ones((3, 4))))),

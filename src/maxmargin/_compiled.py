@@ -18,10 +18,8 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
-import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from importlib import resources
 from typing import Any
 
@@ -29,7 +27,7 @@ import numba
 from numba import njit, types
 from numba.core import caching, sigutils
 
-__all__ = ["compiled", "kernel", "array", "function_type", "notice_when_compiling", "DOT_MATH"]
+__all__ = ["compiled", "kernel", "array", "function_type", "DOT_MATH"]
 
 # Reordering sums is allowed in dot products only; full fastmath would break NaN checks.
 DOT_MATH = {"contract", "reassoc", "nsz"}
@@ -173,21 +171,6 @@ def array(dtype: Any, ndim: int = 1, *, readonly: bool = False) -> Any:
 def function_type(signature: Any) -> Any:
     """Numba type of a first-class function."""
     return types.FunctionType(signature)
-
-
-@contextmanager
-def notice_when_compiling(stream: Any = None, after: float = 1.0) -> Iterator[None]:
-    """Say on ``stream`` that code is being compiled when the block lasts longer than ``after`` seconds."""
-    out = sys.stderr if stream is None else stream
-    timer = threading.Timer(
-        after, lambda: print("compiling (once after an installation or update; about 10 s) ...", file=out, flush=True)
-    )
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
 
 
 def jit_disabled() -> bool:

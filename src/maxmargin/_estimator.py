@@ -6,7 +6,6 @@ import hashlib
 import math
 import numbers
 import os
-import sys
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
@@ -15,8 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
 
-from ._compiled import notice_when_compiling
+from ._progress import Progress
 from .errors import DataError
 from .problem import Certificate, Scaling
 from .solvers import by_name
@@ -94,10 +94,10 @@ class MarginEstimator(BaseEstimator):  # type: ignore[misc]
             if fingerprint and getattr(self, "_warm", ("", None))[0] == fingerprint:
                 planes = self._warm[1]
             warm = WarmStart(np.asarray(initial, np.float64), planes)
-        progress = _Progress(self.verbose, self.callback, type(self).__name__)
+        progress = Progress(self.verbose, self.callback, type(self).__name__)
         seed = self.random_state
-        if isinstance(seed, np.random.RandomState):
-            seed = int(seed.randint(2**31 - 1))
+        if seed is not None and not isinstance(seed, numbers.Integral):
+            seed = int(check_random_state(seed).randint(2**31 - 1))
         with progress:
             result = minimize(
                 oracle,
@@ -128,7 +128,11 @@ class MarginEstimator(BaseEstimator):  # type: ignore[misc]
         if status is Status.INTERRUPTED:
             raise KeyboardInterrupt(f"{type(self).__name__}.fit was interrupted; it keeps the best model so far")
         if not status.ok and status is not Status.STOPPED:
-            gap = "" if "perceptron" in certificate.solver else f" at a relative gap of {certificate.relative_gap:.2g} (tol {self.tol:g})"
+            gap = (
+                ""
+                if "perceptron" in certificate.solver
+                else f" at a relative gap of {certificate.relative_gap:.2g} (tol {self.tol:g})"
+            )
             warnings.warn(
                 f"{type(self).__name__} stopped by {status}{gap} after {certificate.passes} passes. {status.advice}",
                 ConvergenceWarning,
@@ -141,9 +145,7 @@ class MarginEstimator(BaseEstimator):  # type: ignore[misc]
         return state
 
 
-def _number(
-    estimator: Any, name: str, *, low: float, low_allowed: bool = True, integral: bool = False
-) -> None:
+def _number(estimator: Any, name: str, *, low: float, low_allowed: bool = True, integral: bool = False) -> None:
     value = getattr(estimator, name)
     kind = numbers.Integral if integral else numbers.Real
     good = isinstance(value, kind) and not isinstance(value, bool) and not math.isnan(float(value))
@@ -198,65 +200,6 @@ def _fingerprint(oracle: Oracle) -> str:
         digest.update(f"{array.dtype}{array.shape}".encode())
         digest.update(np.ascontiguousarray(array).view(np.uint8).data if array.size else b"")
     return digest.hexdigest()
-
-
-class _Progress:
-    """One line for each pass: primal, dual, gap, time. On a terminal the line is rewritten in place."""
-
-    def __init__(
-        self, verbose: int, user: Callable[[Record, Reals], Any] | None, name: str
-    ) -> None:
-        self.verbose, self.user, self.name = int(verbose), user, name
-        self.out = sys.stderr
-        self._notice = notice_when_compiling(self.out) if self.verbose else None
-        self._shown = 0.0
-        self._open_line = False
-        self._header = False
-
-    @property
-    def callback(self) -> Callable[[Record, Reals], Any] | None:
-        """What the solver calls after each pass."""
-        return self.user if not self.verbose else self._after_pass
-
-    def __enter__(self) -> _Progress:
-        if self._notice is not None:
-            self._notice.__enter__()
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self._hush()
-        if self._open_line:
-            print(file=self.out, flush=True)
-            self._open_line = False
-
-    def _hush(self) -> None:
-        if self._notice is not None:
-            self._notice.__exit__(None, None, None)
-            self._notice = None
-
-    def _after_pass(self, record: Record, w: Reals) -> Any:
-        self._hush()
-        if not self._header:
-            print(f"{'pass':>5} {'primal':>13} {'dual':>13} {'rel. gap':>10} {'seconds':>8}", file=self.out)
-            self._header = True
-        tilde = " " if record.exact else "~"
-        primal = f"{record.primal:13.6g}" if np.isfinite(record.primal) else f"{'-':>13}"
-        gap = f"{record.relative_gap:9.2e}" if np.isfinite(record.primal) else f"{'-':>9}"
-        line = f"{record.passes:5d} {tilde}{primal[1:]} {record.dual:13.6g} {tilde}{gap} {record.seconds:8.1f}"
-        if self.out.isatty() and self.verbose == 1:
-            print("\r" + line, end="", file=self.out, flush=True)
-            self._open_line = True
-        elif self.verbose > 1 or record.exact or record.seconds >= self._shown:
-            print(line, file=self.out, flush=True)
-            self._shown = max(1.0, 1.3 * record.seconds)
-        return self.user(record, w) if self.user is not None else None
-
-    def close(self, certificate: Certificate) -> None:
-        """The certificate at the end."""
-        if self.verbose:
-            print(f"{self.name} ({certificate.solver}): {certificate}", file=self.out, flush=True)
-            if not certificate.status.ok:
-                print(certificate.status.advice, file=self.out, flush=True)
 
 
 def check_lengths(X: Sequence[Any], y: Sequence[Any]) -> None:

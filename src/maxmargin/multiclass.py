@@ -140,15 +140,11 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):  # type: ignore[misc]
         from .structures.rows import merge_equal_rows
 
         self._check_parameters()
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=np.float64, order="C", accept_large_sparse=True
-        )
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", accept_large_sparse=True)
         check_classification_targets(y)
         classes, number = np.unique(y, return_inverse=True)
         if len(classes) < 2:
-            raise DataError(
-                f"MulticlassSVM needs at least two classes; y has one class only: {classes[0]!r}"
-            )
+            raise DataError(f"MulticlassSVM needs at least two classes; y has one class only: {classes[0]!r}")
         weight = self._weights(sample_weight, classes, y)
         costs = None
         if not isinstance(self.loss, str):
@@ -186,9 +182,7 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):  # type: ignore[misc]
             if unknown:
                 raise DataError(f"class_weight names the class {unknown[0]!r}, which is not in y")
         factors = compute_class_weight(self.class_weight, classes=classes, y=y)
-        return check_sample_weight(
-            (1.0 if weight is None else weight) * factors[np.searchsorted(classes, y)], len(y)
-        )
+        return check_sample_weight((1.0 if weight is None else weight) * factors[np.searchsorted(classes, y)], len(y))
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Scores of shape (n, n_classes); for two classes the difference second minus first, of shape (n,)."""

@@ -161,12 +161,16 @@ class SequenceSVM(MarginEstimator):
         weight = check_sample_weight(sample_weight, len(X))
         weight = (np.ones(len(X)) if weight is None else weight) * (lengths > 0)
         if not weight.any():
-            raise DataError("sample_weight is zero for every sequence that is not empty: there is nothing to learn from")
+            raise DataError(
+                "sample_weight is zero for every sequence that is not empty: there is nothing to learn from"
+            )
         labels = LabelIndex(label for sequence in y for label in sequence if label is not None)
         if not len(labels):
             raise DataError("no label is known: there is nothing to learn from")
         flat = np.fromiter(
-            (-1 if label is None else labels.number[label] for sequence in y for label in sequence), np.int64, tokens.start[-1]
+            (-1 if label is None else labels.number[label] for sequence in y for label in sequence),
+            np.int64,
+            tokens.start[-1],
         )
         self._fit_numbers(tokens, index, labels, flat, weight)
         self.skipped_ = np.flatnonzero(lengths == 0).tolist()
@@ -219,9 +223,7 @@ class SequenceSVM(MarginEstimator):
         normalize = isinstance(self.loss, str) and self.loss == "normalized_hamming"
         if isinstance(self.loss, str):
             if self.loss not in ("hamming", "normalized_hamming"):
-                raise ValueError(
-                    f"loss must be 'hamming', 'normalized_hamming' or a cost matrix, not {self.loss!r}"
-                )
+                raise ValueError(f"loss must be 'hamming', 'normalized_hamming' or a cost matrix, not {self.loss!r}")
             costs = 1.0 - np.eye(n)
         else:
             costs = np.array(self.loss, np.float64)
@@ -248,7 +250,9 @@ class SequenceSVM(MarginEstimator):
         rows = np.flatnonzero(numbers >= 0)
         emission[np.ix_(rows, new)] = self.emission_[np.ix_(numbers[rows], old)]
         if n_dense == self.n_dense_ and n_dense:
-            emission[np.ix_(np.arange(len(index), len(emission)), new)] = self.emission_[len(self.attributes_) :][:, old]
+            emission[np.ix_(np.arange(len(index), len(emission)), new)] = self.emission_[len(self.attributes_) :][
+                :, old
+            ]
         initial, final, transition = np.zeros(n), np.zeros(n), np.zeros((n, n))
         initial[new], final[new] = self.initial_[old], self.final_[old]
         transition[np.ix_(new, new)] = self.transition_[np.ix_(old, old)]
@@ -264,7 +268,12 @@ class SequenceSVM(MarginEstimator):
         known = flat >= 0
         if initial is None:
             singles = Tokens(
-                np.arange(tokens.start[-1] + 1), tokens.indptr, tokens.indices, tokens.values, tokens.n_attributes, tokens.dense
+                np.arange(tokens.start[-1] + 1),
+                tokens.indptr,
+                tokens.indices,
+                tokens.values,
+                tokens.n_attributes,
+                tokens.dense,
             )
             filled = np.maximum(flat, 0)
             lone = Structure(structure.n_labels, costs=structure.costs)
@@ -274,7 +283,10 @@ class SequenceSVM(MarginEstimator):
                 initial = self._optimize(oracle, each).w
                 initial[-structure.n_shared :] = 0.0
         if initial is None:
-            initial = np.zeros((tokens.n_attributes + (0 if tokens.dense is None else tokens.dense.shape[1])) * structure.n_labels + structure.n_shared)
+            initial = np.zeros(
+                (tokens.n_attributes + (0 if tokens.dense is None else tokens.dense.shape[1])) * structure.n_labels
+                + structure.n_shared
+            )
         return self._complete(structure, tokens, flat, known, initial), initial
 
     def _complete(
@@ -331,7 +343,9 @@ class SequenceSVM(MarginEstimator):
         flat, scores = self._decode(self._structure_, encoded, tokens, self.coef_)
         if np.isneginf(scores).any():
             i = int(np.flatnonzero(np.isneginf(scores))[0])
-            raise DataError(f"sequence {i}: no label sequence agrees with the known labels and the forbidden transitions")
+            raise DataError(
+                f"sequence {i}: no label sequence agrees with the known labels and the forbidden transitions"
+            )
         names = [self.classes_[k] for k in flat.tolist()]
         start = tokens.start.tolist()
         return [names[lo:hi] for lo, hi in zip(start[:-1], start[1:], strict=True)]
@@ -379,7 +393,9 @@ class SequenceSVM(MarginEstimator):
         """Transition, initial and final scores, minus infinity where forbidden."""
         initial, final, transition = (
             np.where(mask, weights, -np.inf)
-            for mask, weights in zip(self._structure_._masks, (self.initial_, self.final_, self.transition_), strict=True)
+            for mask, weights in zip(
+                self._structure_._masks, (self.initial_, self.final_, self.transition_), strict=True
+            )
         )
         return transition, initial, final
 

@@ -12,8 +12,14 @@ class Status(Enum):
 
     CONVERGED = ("converged", "The relative duality gap is at most tol: nothing to do.")
     SEPARATED = ("separated", "A whole pass made no mistake: the training data are separated by these weights.")
-    PASS_LIMIT = ("pass limit", "Raise max_passes, raise tol, or lower C; the certificate says how far the optimum can be.")
-    TIME_LIMIT = ("time limit", "Raise max_time, raise tol, or lower C; the certificate says how far the optimum can be.")
+    PASS_LIMIT = (
+        "pass limit",
+        "Raise max_passes, raise tol, or lower C; the certificate says how far the optimum can be.",
+    )
+    TIME_LIMIT = (
+        "time limit",
+        "Raise max_time, raise tol, or lower C; the certificate says how far the optimum can be.",
+    )
     INTERRUPTED = ("interrupted", "The best model so far was kept; fit again with warm_start=True to go on.")
     STOPPED = ("stopped", "A callback asked to stop; the best model so far was kept.")
     STALLED = ("stalled", "Rounding errors prevent further progress; rescale the features or raise tol.")

@@ -18,7 +18,7 @@ LAYERS = (
     ("problem", "status", "result", "decoders"),
     ("structures", "data", "metrics"),
     ("solvers",),
-    ("_estimator", "multiclass", "sequence", "tree", "structured", "hmm"),
+    ("_estimator", "_progress", "multiclass", "sequence", "tree", "structured", "hmm"),
     ("model_file",),
     ("plots", "reports"),
     ("demo", "cli", "__main__"),

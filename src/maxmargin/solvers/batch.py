@@ -123,7 +123,9 @@ def best_cached(potentials_at, pack, w, planes, sizes, examples, ids, scores):
             p = planes.next[p]
 
 
-@kernel(lambda: types.void(signatures().potentials, signatures().decode, signatures().pack, _W, _I8, _I8, _I8, _I4, _F8))
+@kernel(
+    lambda: types.void(signatures().potentials, signatures().decode, signatures().pack, _W, _I8, _I8, _I8, _I4, _F8)
+)
 def decode_batch(potentials, decode, pack, w, examples, sizes, start, outs, scores):
     """Best outputs of the examples into ``outs[start[k]:start[k + 1]]``, and their scores."""
     theta = np.empty(sizes[0])

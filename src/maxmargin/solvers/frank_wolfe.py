@@ -76,9 +76,7 @@ class FrankWolfe:
 class _FrankWolfeRun(Run):
     def __init__(self, options: FrankWolfe, task: Task) -> None:
         self.options, self.task = options, task
-        self.work = Work.start(
-            task.oracle.n_weights, task.c, rule=_RULES[options.steps], averaged=options.average
-        )
+        self.work = Work.start(task.oracle.n_weights, task.c, rule=_RULES[options.steps], averaged=options.average)
         self._visited_all = False
         if task.warm is not None:
             self._warm_start(task)
@@ -150,9 +148,7 @@ class _FrankWolfeRun(Run):
 
     def evaluate(self, w: NDArray[np.float64]) -> Evaluation:
         """As any evaluation, and its planes join the working set: the calls of the decoder are not wasted."""
-        return self.task.oracle.evaluate(
-            w, self.task.examples, work=self.work, risk=True, n_jobs=self.task.n_jobs
-        )
+        return self.task.oracle.evaluate(w, self.task.examples, work=self.work, risk=True, n_jobs=self.task.n_jobs)
 
     def planes(self) -> Planes:
         return self.work.planes

@@ -166,7 +166,9 @@ def minimize(
     weight = np.ones(oracle.n_examples) if sample_weight is None else np.asarray(sample_weight, np.float64)
     examples = np.flatnonzero(weight > 0) if order is None else order[weight[order] > 0]
     if not len(examples):
-        raise DataError("no example has positive weight: sample_weight is 0 everywhere" if len(weight) else "no examples")
+        raise DataError(
+            "no example has positive weight: sample_weight is 0 everywhere" if len(weight) else "no examples"
+        )
     task = Task(
         oracle=oracle,
         C=float(C),

@@ -236,7 +236,15 @@ class CompiledOracle(Oracle):
         done = 0
         while done < len(examples):
             done += batch.insert_batch(
-                work.planes, examples[done:], wanted[done:], start[done:], part, coef, loss[done:], work.stamp, ids[done:]
+                work.planes,
+                examples[done:],
+                wanted[done:],
+                start[done:],
+                part,
+                coef,
+                loss[done:],
+                work.stamp,
+                ids[done:],
             )
             if done < len(examples):
                 n_planes, n_entries = int(work.planes.counts[0]), int(work.planes.counts[1])
@@ -261,7 +269,16 @@ class CompiledOracle(Oracle):
     def perceptron(self, w: Reals, average: Reals, order: Ints, s: Reals, state: Reals) -> int:
         return sum(
             passes.perceptron_pass(
-                self.potentials, self.decode, self.parts, self.features, self.pack, w, average, run, s, self.sizes,
+                self.potentials,
+                self.decode,
+                self.parts,
+                self.features,
+                self.pack,
+                w,
+                average,
+                run,
+                s,
+                self.sizes,
                 state,
             )  # fmt: skip
             for run in chunks(order)

@@ -15,7 +15,17 @@ from numpy.typing import NDArray
 
 from .._compiled import array, compiled, kernel
 
-__all__ = ["PLANES", "Planes", "active_counts", "cached_scores", "grown", "insert", "new_planes", "score_of", "write_difference"]
+__all__ = [
+    "PLANES",
+    "Planes",
+    "active_counts",
+    "cached_scores",
+    "grown",
+    "insert",
+    "new_planes",
+    "score_of",
+    "write_difference",
+]
 
 
 class Planes(NamedTuple):

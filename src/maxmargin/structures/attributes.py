@@ -94,9 +94,7 @@ def _has_repeats(indptr, indices, last_row):
     return False
 
 
-def encode_tokens(
-    X: Sequence[Any], index: AttributeIndex, *, grow: bool, n_dense: int | None = None
-) -> Tokens:
+def encode_tokens(X: Sequence[Any], index: AttributeIndex, *, grow: bool, n_dense: int | None = None) -> Tokens:
     """Pack sequences.
 
     Parameters
@@ -153,7 +151,12 @@ def _two_parts(sequence: Any, i: int) -> tuple[Any, NDArray[np.float64] | None]:
         return None, _dense(sequence, i)
     if hasattr(sequence, "tocsr"):
         return sequence.tocsr(), None
-    if isinstance(sequence, tuple) and len(sequence) == 2 and isinstance(sequence[1], np.ndarray) and sequence[1].ndim == 2:
+    if (
+        isinstance(sequence, tuple)
+        and len(sequence) == 2
+        and isinstance(sequence[1], np.ndarray)
+        and sequence[1].ndim == 2
+    ):
         sparse, _ = _two_parts(sequence[0], i)
         return sparse, _dense(sequence[1], i)
     if isinstance(sequence, str | bytes | Mapping) or not hasattr(sequence, "__len__"):
@@ -263,7 +266,9 @@ def _names_and_values(names: list[Any], tokens: list[Any], total: int) -> tuple[
     if not np.isfinite(values).all():
         k = int(np.flatnonzero(~np.isfinite(values))[0])
         i, t = _position(names, k)
-        raise DataError(f"sequence {i}, token {t}: attribute {flat[k]!r} has the value {values[k]}, which is not finite")
+        raise DataError(
+            f"sequence {i}, token {t}: attribute {flat[k]!r} has the value {values[k]}, which is not finite"
+        )
     return flat, values
 
 

@@ -22,7 +22,15 @@ from .._compiled import compiled
 from ..errors import DataError, StructureError
 from .base import Pack, freeze
 
-__all__ = ["PlainData", "PlainStructure", "identity_features", "identity_potentials_at", "plain_pack", "dense_vector", "sparse_vector"]
+__all__ = [
+    "PlainData",
+    "PlainStructure",
+    "identity_features",
+    "identity_potentials_at",
+    "plain_pack",
+    "dense_vector",
+    "sparse_vector",
+]
 
 METHODS = ("joint_features", "loss", "argmax")
 
@@ -96,7 +104,9 @@ def plain_pack() -> Pack:
     )
 
 
-def dense_vector(vector: Any, n_features: int | None, what: str, buffer: NDArray[np.float64] | None) -> NDArray[np.float64]:
+def dense_vector(
+    vector: Any, n_features: int | None, what: str, buffer: NDArray[np.float64] | None
+) -> NDArray[np.float64]:
     """A joint feature vector (array, mapping or SciPy sparse row) as a dense one.
 
     Mappings and sparse rows are written into ``buffer``, if given, which is emptied first.

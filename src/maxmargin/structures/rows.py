@@ -77,7 +77,10 @@ def merge_equal_rows(
         key = _mix_array(number.astype(np.uint64) + np.uint64(7))
         if hasattr(X, "indptr"):
             _hash_sparse(
-                _read_only(X.indptr, np.int64), _read_only(X.indices, np.int32), _read_only(X.data, np.float64).view(np.uint64), key
+                _read_only(X.indptr, np.int64),
+                _read_only(X.indices, np.int32),
+                _read_only(X.data, np.float64).view(np.uint64),
+                key,
             )
         else:
             _hash_dense(_read_only(X, np.float64).view(np.uint64), key)
