@@ -217,3 +217,13 @@ print(json.dumps(sorted(set(sys.modules) & {{"numpy", "scipy", "numba", "sklearn
     )
     assert json.loads(done.stdout.splitlines()[-1]) == []
     assert time.perf_counter() - begin < 5  # 0.1 s on an idle machine
+
+
+def test_settings_of_the_process_are_restored(run: Run, svm: str) -> None:
+    import gc
+    import warnings
+
+    before = gc.get_threshold(), warnings.showwarning, list(warnings.filters)
+    for argv in (["train", svm, "-o", "m", "-q"], ["train", "none"], ["predict", "m", svm]):
+        run(*argv)
+        assert (gc.get_threshold(), warnings.showwarning, list(warnings.filters)) == before

@@ -135,12 +135,15 @@ def dual_point(oracle: Oracle, work: Work, examples: Ints) -> tuple[Reals, float
     owner = owners(planes)
     alpha = planes.alpha[:n]
     total = np.bincount(owner, weights=alpha, minlength=len(planes.head))
-    share = work.c[owner] * alpha / total[owner]
-    used = np.flatnonzero((share > 0.0) & (planes.length[:n] > 0))
+    # sums run in the order of the examples as given, whatever the history of the working set
+    rank = np.full(len(planes.head), -1, np.int64)
+    rank[examples] = np.arange(len(examples))
+    used = np.flatnonzero((alpha > 0.0) & (planes.length[:n] > 0) & (rank[owner] >= 0))
+    used = used[np.argsort(rank[owner[used]], kind="stable")]
+    share = work.c[owner[used]] * alpha[used] / total[owner[used]]
     w = np.zeros(oracle.n_weights)
-    oracle.add_planes(planes, owner[used], used, -share[used], w)
-    dual = float(share @ planes.loss[:n]) - 0.5 * float(w @ w)
-    return w, dual
+    oracle.add_planes(planes, owner[used], used, -share, w)
+    return w, float(share @ planes.loss[used]) - 0.5 * float(w @ w)
 
 
 def owners(planes: Planes) -> Ints:

@@ -1,15 +1,15 @@
-"""Features of words and spans of sentences, made from the integers of word types rather than strings per span.
+"""Features of words and of spans of words, from numbers of word types: no string is built for a span.
 
-A *view* maps a word to something it shares with others (its last two letters, its shape, ...); every view has a
-vocabulary, counted on the training sentences. The features of a word are views of itself and its neighbours; those of a
-span are views of the words inside and outside its two ends, pairs of them, and its length. Features of one view have a
-block of numbers each; pairs keep those met in the constituents of the training trees.
+A *view* maps a word to what it shares with others: its last two letters, its shape, ... Each view has a vocabulary, met in
+the training sentences. The features of a word are views of the word and its neighbours. Those of a span of two words or
+more are views of the two words at each end and of the neighbours on both sides, and its length. Each view and place has
+a block of consecutive features, so that a feature's number is a sum.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,24 +22,69 @@ __all__ = ["Rows", "Sentences", "SpanFeatures", "read_sentences"]
 
 Ints = NDArray[np.int64]
 
-_PAD = 2  # boundary words before and after every sentence
+_REACH = 2
+"""Words looked at on either side of a place; so many boundary marks stand around every sentence."""
+
+_LONGEST_SUFFIX = 6
+
+# view and distance from the word
+_WORD_PLACES = [
+    *(("word", d) for d in (-2, -1, 0, 1, 2)),
+    *((f"suffix {k}", d) for k in (1, 2, 3) for d in (-1, 0, 1)),
+    *((f"prefix {k}", 0) for k in (1, 2, 3)),
+    *((view, d) for view in ("shape", "frequent") for d in (-1, 0, 1)),
+    ("lower", 0),
+]
+_COLUMN_WORD_PLACES = (-2, -1, 0, 1, 2)
+
+# view, end of the span, distance from the word at that end
+_SPAN_PLACES = [
+    *(("frequent", end, d) for end, d in (("first", 0), ("first", 1), ("last", 0), ("last", -1))),
+    *((view, end, d) for view in ("frequent", "shape") for end, d in (("first", -1), ("last", 1))),
+    *(("shape", end, 0) for end in ("first", "last")),
+]
+_COLUMN_SPAN_PLACES = (("first", 0), ("first", 1), ("last", 0), ("last", -1), ("first", -1), ("last", 1))
+
+_LONGER_THAN = np.array([2, 3, 4, 5, 7, 10, 15, 20, 30])
+"""Lengths of spans fall into the classes between these numbers."""
+
 
 @dataclass
 class Sentences:
+    """Words of many sentences, one after another.
+
+    Attributes
+    ----------
+    start : int64 array of shape (n_sentences + 1,)
+    columns : list of lists of str
+        The words, then any further columns (tags, lemmas, ...).
+    """
+
     start: Ints
     columns: list[list[str]]
 
     @property
     def lengths(self) -> Ints:
+        """Number of words of every sentence."""
         return np.diff(self.start)
 
     def words(self, i: int) -> list[str]:
+        """Words of sentence ``i``."""
         return self.columns[0][self.start[i] : self.start[i + 1]]
 
 
 @dataclass
 class Rows:
-    """Sparse rows of ones: CSR without values."""
+    """Sparse rows of ones.
+
+    Attributes
+    ----------
+    start : int64 array of shape (n_sentences + 1,)
+        Rows of sentence ``i`` are ``start[i]`` to ``start[i + 1]``.
+    indptr, indices : int64 and int32 arrays
+        CSR without values.
+    n_features : int
+    """
 
     start: Ints
     indptr: Ints
@@ -47,156 +92,209 @@ class Rows:
     n_features: int
 
 
-def read_sentences(X: Sequence[Any]) -> Sentences:
-    columns: list[list[str]] = []
-    lengths = []
+def read_sentences(X: Iterable[Any]) -> Sentences:
+    """Pack sentences.
+
+    Parameters
+    ----------
+    X : iterable of sentences
+        A sentence is a sequence of words; a word is a str, or a tuple of str: the word, then more columns, the same
+        number for all.
+
+    Raises
+    ------
+    DataError
+        For anything else, and for a sentence without words: names the sentence and the word.
+    """
+    if isinstance(X, str | bytes | Mapping):
+        raise DataError(f"X must be a list of sentences, not a {type(X).__name__}")
     flat: list[Any] = []
+    lengths = []
     for i, sentence in enumerate(X):
-        if isinstance(sentence, str):
-            raise DataError(f"sentence {i} is a string")
-        if len(sentence) == 0:
-            raise DataError(f"sentence {i} has no words")
-        lengths.append(len(sentence))
-        flat.extend(sentence)
-    if flat and isinstance(flat[0], str):
-        columns = [flat]
-    else:
-        columns = [list(c) for c in zip(*flat, strict=True)]
-    return Sentences(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64), columns)
+        if isinstance(sentence, str | bytes | Mapping) or not isinstance(sentence, Iterable):
+            raise DataError(f"sentence {i} is a {type(sentence).__name__}; a sentence is a list of words")
+        words = list(sentence)
+        if not words:
+            raise DataError(f"sentence {i} has no words; leave it out")
+        lengths.append(len(words))
+        flat += words
+    start = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64)
+    if all(isinstance(word, str) for word in flat):
+        return Sentences(start, [flat])
+    width = len(flat[0]) if isinstance(flat[0], tuple) else 0
+    for k, word in enumerate(flat):
+        if not isinstance(word, tuple) or len(word) != width or not all(isinstance(part, str) for part in word):
+            i = int(np.searchsorted(start, k, side="right")) - 1
+            raise DataError(
+                f"sentence {i}, word {k - start[i]} is {word!r:.60}; give every word as a str, or every word as a tuple of "
+                "str: the word and the same number of further columns"
+            )
+    return Sentences(start, [list(column) for column in zip(*flat, strict=True)])
 
 
 def shape(word: str) -> str:
-    out = []
+    """Kinds of the characters, runs cut to two and all to eight: ``Xx``, ``99-xx``."""
+    out = ""
     for c in word:
-        k = "X" if c.isupper() else "x" if c.isalpha() else "9" if c.isdigit() else c
-        if len(out) < 2 or out[-1] != k or out[-2] != k:
-            out.append(k)
-    return "".join(out[:8])
+        kind = "X" if c.isupper() else "x" if c.isalpha() else "9" if c.isdigit() else c
+        if not out.endswith(2 * kind):
+            out += kind
+    return out[:8]
 
 
-def cover_of(counts, least):
-    def cover(word):
-        if counts[word] >= least:
-            return word
-        for k in range(min(len(word) - 1, 6), 0, -1):
-            if counts["-" + word[-k:]] >= least:
-                return "-" + word[-k:]
-        return "?" + shape(word)[:3]
-    return cover
-def simple(word):
-    c = word[0]
-    return "X" if c.isupper() else "x" if c.isalpha() else "9" if c.isdigit() else word if not any(ch.isalnum() for ch in word) else "?"
+def _suffixes(word: str) -> list[str]:
+    """Proper suffixes, the longest first, written with a dash."""
+    return [f"-{word[-k:]}" for k in range(min(len(word) - 1, _LONGEST_SUFFIX), 0, -1)]
 
-# experiment configuration
-LEX = [("word", o) for o in (-2, -1, 0, 1, 2)] + [("lower", 0)] + [(f"suffix{k}", o) for k in (1, 2, 3) for o in (-1, 0, 1)] + [(f"prefix{k}", 0) for k in (1, 2, 3)] + [("shape", o) for o in (-1, 0, 1)] + [("cover",o) for o in (-1,0,1)]
-# positions: relative: ('f', d) = first + d ; ('l', d) = last + d
-SPAN = [("cover", "f", 0), ("cover", "l", 0), ("cover", "f", -1), ("cover", "l", 1), ("shape", "f", 0), ("shape", "l", 0), ("shape", "f", -1), ("shape", "l", 1)]
-PAIRS = [("cover", "f", 0, "cover", "l", 0), ("cover", "f", -1, "cover", "l", 1), ("cover", "f", -1, "cover", "f", 0), ("cover", "l", 0, "cover", "l", 1)]
-BUCKETS = np.array([2, 3, 4, 5, 6, 8, 11, 16, 21, 31])
-COVER=10
-MIN=1
-PAIRMIN=1
-SHAPES=5
+
+def _frequent(known: Mapping[str, Any]) -> Callable[[str], str]:
+    """The word itself (``=word``), else its longest suffix among the known, else its shape."""
+
+    def view(word: str) -> str:
+        for value in (f"={word}", *_suffixes(word)):
+            if value in known:
+                return value
+        return f"?{shape(word)[:3]}"
+
+    return view
+
+
+def _view(name: str, known: Mapping[str, Any]) -> Callable[[str], str]:
+    """The function of a view; that of frequent words and suffixes needs to know these."""
+    kind, _, number = name.partition(" ")
+    if kind == "prefix":
+        return lambda word: word[: int(number)]
+    if kind == "suffix":
+        return lambda word: word[-int(number) :]
+    return {"lower": str.lower, "shape": shape, "frequent": _frequent(known)}.get(kind, str)
+
 
 class SpanFeatures:
-    def __init__(self):
-        self.views = {}
+    """Vocabularies of all views.
 
-    def value(self, name):
-        if name == "word": return lambda w: w
-        if name == "lower": return str.lower
-        if name == "shape": return shape
-        if name == "simple": return simple
-        if name == "cover": return self.cover
-        if name.startswith("suffix"): return lambda w, k=int(name[-1]): w[-k:]
-        if name.startswith("prefix"): return lambda w, k=int(name[-1]): w[:k]
+    Parameters
+    ----------
+    vocabularies : mapping of str to sequence of str
+        Values of every view, in the order of their numbers; the views of further columns are ``column 1`` and so on.
+    """
 
-    def fit(self, S, gold):
-        words = S.columns[0]
-        counts = Counter(words)
-        for w, c in list(counts.items()):
-            for k in range(1, min(len(w) - 1, 6)+1):
-                counts["-" + w[-k:]] += c
-        self.cover = cover_of(counts, COVER)
-        names = {v for v, *_ in LEX + SPAN} | {v for p in PAIRS for v in (p[0], p[3])}
-        types = Counter(words)
-        self.views = {}
-        for name in sorted(names):
-            f = self.value(name)
-            c = Counter()
-            for w, k in types.items(): c[f(w)] += k
-            self.views[name] = {v: i + 1 for i, v in enumerate(v for v, k in c.items() if k >= MIN)}
-        ids, first, last, *_ = self._prepare(S)
-        keys = self._pair_keys(ids, first[gold], last[gold])
-        self.pairs = []
-        for k in keys:
-            u, n = np.unique(k, return_counts=True)
-            self.pairs.append(u[n >= PAIRMIN])
-        if SHAPES:
-            k=self._shape_keys(ids, first[gold], last[gold]); u,n=np.unique(k,return_counts=True); self.shapes=u[n>=2]
+    def __init__(self, vocabularies: Mapping[str, Sequence[str]]) -> None:
+        self.vocabularies = {name: list(values) for name, values in vocabularies.items()}
+        # number 0 of every view is the boundary around the sentence
+        self._numbers = {name: {v: k for k, v in enumerate(vs, 1)} for name, vs in self.vocabularies.items()}
+        more = [name for name in self.vocabularies if name.startswith("column ")]
+        self.n_columns = 1 + len(more)
+        self._word_places = _WORD_PLACES + [(name, d) for name in more for d in _COLUMN_WORD_PLACES]
+        self._span_places = _SPAN_PLACES + [(name, *place) for name in more for place in _COLUMN_SPAN_PLACES]
 
-    def _prepare(self, S):
-        types = {}
-        tid = np.fromiter((types.setdefault(w, len(types)) for w in S.columns[0]), np.int64, len(S.columns[0]))
-        n = len(S.lengths)
-        pos = np.arange(len(tid)) + np.repeat(np.arange(n) * 2 * _PAD + _PAD, S.lengths)
-        ids = {}
-        for name, vocab in self.views.items():
-            f = self.value(name)
-            table = np.array([vocab.get(f(w), -1) for w in types], np.int64)
-            a = np.zeros(len(tid) + 2 * _PAD * n, np.int64)
-            a[pos] = table[tid]
-            ids[name] = a
-        begin = S.start[:-1] + np.arange(n) * 2 * _PAD + _PAD
-        tri = {}
-        fs, ls = [], []
-        for b, m in zip(begin.tolist(), S.lengths.tolist()):
-            if m not in tri: tri[m] = np.triu_indices(m, 1)
-            i, j = tri[m]
-            fs.append(i + b); ls.append(j + b)
-        return ids, np.concatenate(fs), np.concatenate(ls), pos, begin
+    @classmethod
+    def fit(cls, sentences: Sentences, *, min_count: int = 1, frequent: int = 5) -> SpanFeatures:
+        """Collect the vocabularies.
 
-    def _pair_keys(self, ids, first, last):
-        out = []
-        for v, p, o, v2, p2, o2 in PAIRS:
-            a = ids[v][(first if p == "f" else last) + o]
-            b = ids[v2][(first if p2 == "f" else last) + o2]
-            k = a * len(self.views[v2]) * 2 + b
-            k[(a < 0) | (b < 0)] = -1
-            out.append(k)
+        Parameters
+        ----------
+        sentences : Sentences
+        min_count : int
+            Leave out what occurs less often.
+        frequent : int
+            Words that occur less often are seen by spans as their longest suffix that does.
+        """
+        words = Counter(sentences.columns[0])
+        common: Counter[str] = Counter()
+        for word, count in words.items():
+            for value in (f"={word}", *_suffixes(word)):
+                common[value] += count
+        known = {value: count for value, count in common.items() if count >= frequent}
+        found = {}
+        for name in dict.fromkeys([name for name, _ in _WORD_PLACES] + [name for name, *_ in _SPAN_PLACES]):
+            found[name] = _counted(words, _view(name, known))
+        for k, column in enumerate(sentences.columns[1:], 1):
+            found[f"column {k}"] = Counter(column)
+        return cls({name: [v for v, n in counts.items() if n >= min_count] for name, counts in found.items()})
+
+    def encode(self, sentences: Sentences) -> tuple[Rows, Rows]:
+        """Rows of all words, and of all spans of two words or more, in the order of ``span_index``.
+
+        Raises
+        ------
+        DataError
+            When the number of columns is not that of the training sentences.
+        """
+        lengths = sentences.lengths
+        if len(sentences.columns) != self.n_columns and len(lengths):
+            raise DataError(
+                f"the words come with {len(sentences.columns) - 1} further columns; the training sentences had "
+                f"{self.n_columns - 1}"
+            )
+        begin = sentences.start[:-1] + _REACH * (2 * np.arange(len(lengths)) + 1)
+        at = np.arange(sentences.start[-1]) + np.repeat(begin - sentences.start[:-1], lengths)
+        numbers = self._word_numbers(sentences, at)
+        first, last = _ends(begin, lengths)
+        words = [(numbers[view][at + d], self._size(view)) for view, d in self._word_places]
+        ends = {"first": first, "last": last}
+        spans = [(numbers[view][ends[end] + d], self._size(view)) for view, end, d in self._span_places]
+        spans.append((np.searchsorted(_LONGER_THAN, last - first + 1).astype(np.int32), len(_LONGER_THAN) + 1))
+        span_start = np.concatenate([[0], np.cumsum(lengths * (lengths - 1) // 2)]).astype(np.int64)
+        return _rows(sentences.start, words), _rows(span_start, spans)
+
+    def names(self) -> tuple[list[str], list[str]]:
+        """Names of the features of words and of spans, for reports."""
+        words = [f"{view}[{d:+d}]" if d else view for view, d in self._word_places]
+        spans = [f"{view} of {end}{f'{d:+d}' if d else ''}" for view, end, d in self._span_places]
+        named = []
+        for places, views in ((words, self._word_places), (spans, self._span_places)):
+            values = (["(boundary)", *self.vocabularies[view]] for view, *_ in views)
+            named.append([f"{place} = {v}" for place, vs in zip(places, values) for v in vs])
+        bounds = [1, *_LONGER_THAN.tolist()]
+        named[1] += [f"length {low + 1} to {high}" for low, high in zip(bounds, bounds[1:])]
+        named[1].append(f"length above {bounds[-1]}")
+        return named[0], named[1]
+
+    def _size(self, view: str) -> int:
+        return len(self.vocabularies[view]) + 1
+
+    def _word_numbers(self, sentences: Sentences, at: Ints) -> dict[str, NDArray[np.int32]]:
+        """Number of every word in every view (-1: unknown), with boundary marks around each sentence."""
+        out = {}
+        total = int(sentences.start[-1]) + 2 * _REACH * len(sentences.lengths)
+        for k, column in enumerate(sentences.columns):
+            types: dict[str, int] = {}
+            number_of = np.fromiter((types.setdefault(word, len(types)) for word in column), np.int64, len(column))
+            for name, numbers in self._numbers.items():
+                if name.startswith("column ") if k == 0 else name != f"column {k}":
+                    continue
+                view = _view(name, numbers)
+                table = np.fromiter((numbers.get(view(word), -1) for word in types), np.int32, len(types))
+                out[name] = np.zeros(total, np.int32)
+                out[name][at] = table[number_of]
         return out
-    def _shape_keys(self, ids, first, last):
-        # simple classes of up to 7 words
-        a = ids['simple']; B=len(self.views['simple'])+2
-        key=np.zeros(len(first),np.int64); L=last-first+1
-        for d in range(SHAPES):
-            inside = d<L
-            key = key*B + np.where(inside, a[np.minimum(first+d,last)]+1, 0)
-        key[L>SHAPES]=-1
-        return key
 
-    def encode(self, S):
-        ids, first, last, pos, _ = self._prepare(S)
-        cols, base = [], 0
-        for v, o in LEX:
-            a = ids[v][pos + o]
-            cols.append(np.where(a >= 0, a + base, -1)); base += len(self.views[v]) + 1
-        words = self._rows(S.start, cols, base)
-        cols, base = [], 0
-        for v, p, o in SPAN:
-            a = ids[v][(first if p == "f" else last) + o]
-            cols.append(np.where(a >= 0, a + base, -1).astype(np.int32)); base += len(self.views[v]) + 1
-        cols.append((base + np.searchsorted(BUCKETS, last - first + 1, side="right")).astype(np.int32)); base += len(BUCKETS) + 1
-        keyl=list(zip(self.pairs, self._pair_keys(ids, first, last)))
-        if SHAPES: keyl.append((self.shapes, self._shape_keys(ids,first,last)))
-        for u, k in keyl:
-            at = np.minimum(np.searchsorted(u, k), len(u) - 1)
-            cols.append(np.where((u[at] == k) & (k >= 0), at + base, -1).astype(np.int32)); base += len(u)
-        n = S.lengths
-        start = np.concatenate([[0], np.cumsum(n * (n - 1) // 2)])
-        return words, self._rows(start, cols, base)
 
-    def _rows(self, start, cols, n):
-        m = np.stack(cols, 1)
-        known = m >= 0
-        return Rows(start, np.concatenate([[0], np.cumsum(known.sum(1))]), m[known].astype(np.int32), n)
+def _counted(words: Counter[str], view: Callable[[str], str]) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for word, count in words.items():
+        counts[view(word)] += count
+    return counts
+
+
+def _ends(begin: Ints, lengths: Ints) -> tuple[Ints, Ints]:
+    """First and last word of every span of two words or more."""
+    shapes = {n: np.triu_indices(n, 1) for n in set(lengths.tolist())}
+    places = list(zip(begin.tolist(), lengths.tolist()))
+    nothing = [np.zeros(0, np.int64)]
+    first = np.concatenate(nothing + [shapes[n][0] + at for at, n in places])
+    last = np.concatenate(nothing + [shapes[n][1] + at for at, n in places])
+    return first, last
+
+
+def _rows(start: Ints, blocks: Sequence[tuple[NDArray[np.int32], int]]) -> Rows:
+    """Rows from one number for each row and block (-1: none) and the sizes of the blocks."""
+    numbers = np.empty((int(start[-1]), len(blocks)), np.int32)
+    base = 0
+    for k, (column, size) in enumerate(blocks):
+        np.add(column, base, out=numbers[:, k], where=column >= 0)
+        numbers[column < 0, k] = -1
+        base += size
+    known = numbers >= 0
+    indptr = np.concatenate([[0], np.cumsum(known.sum(1))]).astype(np.int64)
+    return Rows(start, indptr, numbers[known], base)

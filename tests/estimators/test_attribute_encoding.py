@@ -1,0 +1,251 @@
+"""Every form in which tokens may be given, and what is said about the others."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from maxmargin.errors import DataError
+from maxmargin.structures.attributes import AttributeIndex, Tokens, encode_tokens
+
+
+def encoded(X: Any, names: Any = None, n_dense: int | None = None) -> tuple[Tokens, list[Any]]:
+    index = AttributeIndex() if names is None else AttributeIndex(names)
+    tokens = encode_tokens(X, index, grow=names is None, n_dense=n_dense)
+    check(tokens)
+    return tokens, index.names()
+
+
+def check(tokens: Tokens) -> None:
+    """Shapes, types, and no attribute twice in a token."""
+    n = int(tokens.start[-1])
+    assert tokens.start.dtype == np.int64
+    if tokens.indptr is not None:
+        assert tokens.indices is not None
+        assert (tokens.indptr.dtype, tokens.indices.dtype) == (np.int64, np.int32)
+        assert len(tokens.indptr) == n + 1
+        assert tokens.indptr[-1] == len(tokens.indices)
+        assert ((tokens.indices >= 0) & (tokens.indices < tokens.n_attributes)).all()
+        for lo, hi in zip(tokens.indptr, tokens.indptr[1:]):
+            assert len(set(tokens.indices[lo:hi].tolist())) == hi - lo
+        assert tokens.values is None or (tokens.values.dtype == np.float64 and len(tokens.values) == len(tokens.indices))
+    if tokens.dense is not None:
+        assert tokens.dense.dtype == np.float64
+        assert len(tokens.dense) == n
+
+
+def table(tokens: Tokens) -> Any:
+    """Attributes as a matrix."""
+    data = np.ones(len(tokens.indices)) if tokens.values is None else tokens.values  # type: ignore[arg-type]
+    shape = (int(tokens.start[-1]), tokens.n_attributes)
+    return sp.csr_array((data, tokens.indices, tokens.indptr), shape=shape).toarray()
+
+
+EXPECTED = np.array([[1.0, 1, 0], [0, 1, 1], [0, 0, 0], [1, 0, 0]])
+NAMES = [[["a", "b"], ["b", "c"], []], [["a"]]]
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        NAMES,
+        [[("a", "b"), ("b", "c"), ()], [("a",)]],
+        [[dict.fromkeys("ab", 1), dict.fromkeys("bc", 1.0), {}], [{"a": True}]],
+        [[OrderedDict(a=1, b=1), MappingProxyType({"b": 1, "c": 1}), {}], [{"a": np.float32(1)}]],
+        [[["a", "b"], {"b": 1.0, "c": 1.0}, ()], [{"a"}]],
+        tuple(tuple(tuple(token) for token in sequence) for sequence in NAMES),
+        [np.array([["a", "b"], ["b", "c"], []], dtype=object), [["a"]]],
+        [[np.array(["a", "b"]), np.array(["b", "c"]), []], [np.array(["a"])]],
+        [[iter_only for iter_only in map(tuple, sequence)] for sequence in NAMES],
+        [[{"a": 1, "b": 1}.keys(), ["b", "c"], []], [["a"]]],
+    ],
+)
+def test_names_in_every_container(X: Any) -> None:
+    tokens, names = encoded(X)
+    assert names == ["a", "b", "c"]
+    assert tokens.start.tolist() == [0, 3, 4]
+    assert tokens.values is None
+    np.testing.assert_array_equal(table(tokens), EXPECTED)
+
+
+def test_sets_and_names_of_any_hashable_type() -> None:
+    tokens, names = encoded([[{3, 7}, {("x", 1), 3.5}, {None}], [frozenset([7, True])]])
+    assert set(names) == {3, 7, ("x", 1), 3.5, None, True}
+    assert table(tokens).sum(1).tolist() == [2, 2, 1, 2]
+
+
+def test_values_of_mappings() -> None:
+    tokens, names = encoded([[{"w": "the", "len": 3}, {"len": -0.5, "ok": True}], [{"w": "a", "len": 0}]])
+    assert names == ["w=the", "len", "ok", "w=a"]
+    np.testing.assert_array_equal(table(tokens), [[1, 3, 0, 0], [0, -0.5, 1, 0], [0, 0, 0, 1]])
+    mixed, _ = encoded([[["w=the", "x"], {"w": "the", "x": 2.5}]])
+    np.testing.assert_array_equal(table(mixed), [[1, 1], [1, 2.5]])
+
+
+def test_repeated_names_add_up() -> None:
+    tokens, _ = encoded([[["a", "b", "a"], ["b"]], [{"a": 2.0, "b": 1.0}]])
+    np.testing.assert_array_equal(table(tokens), [[2, 1], [0, 1], [2, 1]])
+    joined, names = encoded([[{"w": "x", "w=x": 2.0}]])
+    assert names == ["w=x"]
+    np.testing.assert_array_equal(table(joined), [[3]])
+
+
+def test_unknown_names_are_left_out_in_prediction() -> None:
+    tokens, names = encoded([[["new", "b"], ["newer"]], [["c", "new", "new"]]], names="abc")
+    assert names == ["a", "b", "c"]
+    np.testing.assert_array_equal(table(tokens), [[0, 1, 0], [0, 0, 0], [0, 0, 1]])
+    nothing, _ = encoded([[["new"], []], []], names="abc")
+    np.testing.assert_array_equal(table(nothing), np.zeros((2, 3)))
+
+
+DENSE = np.array([[1.0, 2.0], [3.0, 4.0], [-1.0, 0.5]])
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        [DENSE[:2], DENSE[2:]],
+        [DENSE[:2].tolist(), DENSE[2:].tolist()],
+        [np.asfortranarray(DENSE[:2]), DENSE[2:].astype(np.float32)],
+        [list(DENSE[:2]), [tuple(DENSE[2])]],
+        [DENSE[:2], np.zeros((0, 2)), [], DENSE[2:]],
+        [[[1, 2], [3, 4]], [[-1, 0.5]]],
+        np.array([[[1.0, 2.0]], [[3.0, 4.0]], [[-1.0, 0.5]]]),
+    ],
+)
+def test_dense_vectors_in_every_form(X: Any) -> None:
+    tokens, names = encoded(X)
+    assert (names, tokens.n_attributes, tokens.indptr) == ([], 0, None)
+    np.testing.assert_array_equal(tokens.dense, DENSE)  # type: ignore[arg-type]
+    assert tokens.start.tolist() == np.concatenate([[0], np.cumsum([len(x) for x in X])]).tolist()
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint16, bool, np.float32])
+def test_dense_vectors_of_every_real_type(dtype: Any) -> None:
+    block = np.array([[1, 0], [0, 1]]).astype(dtype)
+    np.testing.assert_array_equal(encoded([block])[0].dense, block.astype(float))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("form", [sp.csr_matrix, sp.csr_array, sp.csc_matrix, sp.coo_array, sp.lil_matrix])
+def test_sparse_matrices(form: Any) -> None:
+    first, second = np.array([[0, 2.0, 0], [1, 0, 0]]), np.array([[0.0, 0, 3]])
+    tokens, names = encoded([form(first), form((0, 3)), form(second)])
+    assert names == [0, 1, 2]
+    assert tokens.start.tolist() == [0, 2, 2, 3]
+    np.testing.assert_array_equal(table(tokens), np.vstack([first, second]))
+    again, _ = encoded([form(second)], names=range(3))
+    np.testing.assert_array_equal(table(again), second)
+
+
+def test_sparse_matrices_with_repeated_unsorted_and_wide_entries_are_left_as_they_are() -> None:
+    matrix = sp.csr_matrix((np.array([1.0, 2.0, 4.0]), np.array([2, 0, 2]), np.array([0, 3])), shape=(1, 3))
+    matrix.indices, matrix.indptr = matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64)
+    tokens, _ = encoded([matrix])
+    np.testing.assert_array_equal(table(tokens), [[2, 0, 5]])
+    assert matrix.indices.tolist() == [2, 0, 2]
+    assert matrix.data.tolist() == [1, 2, 4]
+
+
+@pytest.mark.parametrize("sparse", [NAMES[0], sp.csr_array(EXPECTED[:3])])
+def test_attributes_and_dense_vectors_together(sparse: Any) -> None:
+    tokens, _ = encoded([(sparse, DENSE), ([], np.zeros((0, 2)))] if isinstance(sparse, list) else [(sparse, DENSE)])
+    np.testing.assert_array_equal(table(tokens), EXPECTED[:3])
+    np.testing.assert_array_equal(tokens.dense, DENSE)  # type: ignore[arg-type]
+
+
+def test_empty_sequences_in_every_form() -> None:
+    for X in ([], [[]], [[], []], [np.zeros((0, 2))], [np.zeros(0)], [()]):
+        tokens, names = encoded(X)
+        assert (names, tokens.start.tolist()) == ([], [0] * (len(X) + 1))
+    tokens, _ = encoded([[], np.zeros((0, 0))], names="ab", n_dense=2)
+    assert tokens.start.tolist() == [0, 0, 0]
+    np.testing.assert_array_equal(table(tokens), np.zeros((0, 2)))
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        ("abc", "X must be a list of sequences, not a str"),
+        ({"a": 1}, "X must be a list of sequences, not a dict"),
+        ([["a"], "abc"], r"sequence 0, token 0 is a str \('a'\); a token is a collection of attributes"),
+        ([[["a"]], "abc"], "sequence 1 is a str; a sequence is a list of tokens"),
+        ([[["a"]], {"a": 1}], "sequence 1 is a dict; a sequence is a list of tokens"),
+        ([[["a"]], 3], "sequence 1 is a int; a sequence is a list of tokens"),
+        ([[["a"]], None], "sequence 1 is a NoneType"),
+        ([[["a"], 7]], r"sequence 0, token 1 is a int \(7\)"),
+        ([[["a"]], [["a"], None]], "sequence 1, token 1 is a NoneType"),
+        ([[["a"]], [["b"], [["c"]]]], r"sequence 1, token 1: attribute \['c'\] cannot be a name"),
+        ([[{"a": 1}], [{"a": 1}, {"b": None}]], "sequence 1, token 1: attribute 'b' has value None; it must be a number"),
+        ([[{"a": 1}], [{"a": [1]}]], r"sequence 1, token 0: attribute 'a' has value \[1\]"),
+        ([[{"a": 1}], [{"a": 1j}]], "sequence 1, token 0: attribute 'a' has value 1j"),
+        ([[["x"], {"a": 1, "b": np.nan}]], "sequence 0, token 1: attribute 'b' has the value nan, which is not finite"),
+        ([[{"a": -np.inf}]], "sequence 0, token 0: attribute 'a' has the value -inf"),
+        ([[{"a": 10**400}]], "sequence 0, token 0: attribute 'a'"),
+        ([[["a"]], DENSE], "some sequences have dense vectors and some have not"),
+        ([[["a"]], [["b"]], [[1.0, 2.0]]], "some sequences have dense vectors and some have not"),
+        ([DENSE, DENSE[:, :1]], "sequence 1 has rows of 1 values; 2 are expected"),
+        ([DENSE, [], DENSE[:, :1]], "sequence 2 has rows of 1 values; 2 are expected"),
+        ([DENSE, DENSE[0]], r"sequence 1 is an array of shape \(2,\); it must be 2-D, one row a token"),
+        ([DENSE, np.zeros((1, 2, 2))], r"sequence 1 is an array of shape \(1, 2, 2\)"),
+        ([DENSE, np.array([[1.0, np.nan]])], "sequence 1, row 0, column 1: value nan is not finite"),
+        ([DENSE, np.array([[1j, 0]])], "sequence 1 is an array of complex128; it must hold real numbers"),
+        ([np.array([["a", "b"]])], "sequence 0 is an array of <U1; it must hold real numbers"),
+        ([[[1.0, 2.0], [1.0]]], "sequence 0: its rows of numbers have different lengths"),
+        ([[[1.0, 2.0], ["a", "b"]]], "sequence 0: "),
+        ([(NAMES[0], DENSE[:2])], "sequence 0 has 3 tokens with attributes but 2 dense rows"),
+        ([(NAMES[1], DENSE[:1]), (NAMES[0], DENSE[:2])], "sequence 1 has 3 tokens with attributes but 2 dense rows"),
+        ([(NAMES[1], DENSE[:1]), DENSE[:1]], "some sequences have attributes and some have not"),
+        ([sp.csr_array(EXPECTED), [["a"]]], "some sequences are lists of attributes and some are matrices"),
+        ([sp.csr_array(EXPECTED), sp.csr_array(EXPECTED[:, :2])], r"different numbers of columns: \[2, 3\]"),
+        ([sp.csr_array(EXPECTED), sp.csr_array([[np.inf]])], "columns|not finite"),
+        ([sp.csr_array([[np.inf]])], "not finite"),
+    ],
+)
+def test_what_cannot_be_read_is_named(X: Any, message: str) -> None:
+    with pytest.raises(DataError, match=message) as caught:
+        encoded(X)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("X", "n_dense", "message"),
+    [
+        ([sp.csr_array(EXPECTED)], 0, "the sparse matrices have 3 columns; the model was fitted with 2"),
+        ([DENSE[:, :1]], 2, "sequence 0 has rows of 1 values; 2 are expected"),
+        ([[["a"]]], 2, "the sequences have no dense vectors; 2 values a token are expected"),
+        ([DENSE], 0, "sequence 0 has rows of 2 values; 0 are expected"),
+    ],
+)
+def test_prediction_refuses_what_the_model_was_not_fitted_with(X: Any, n_dense: int, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        encoded(X, names="ab", n_dense=n_dense)
+
+
+@given(
+    st.lists(
+        st.lists(st.dictionaries(st.sampled_from("abcde"), st.floats(-9, 9).map(lambda x: round(x, 2)), max_size=4), max_size=3),
+        max_size=4,
+    )
+)
+def test_random_mappings(X: Any) -> None:
+    tokens, names = encoded(X)
+    flat = [token for sequence in X for token in sequence]
+    assert names == list(dict.fromkeys(name for token in flat for name in token))
+    if names:
+        np.testing.assert_array_equal(table(tokens), [[token.get(name, 0.0) for name in names] for token in flat])
+
+
+def test_an_index_keeps_its_order() -> None:
+    index = AttributeIndex("cab")
+    assert index.numbers(list("bcx"), grow=False).tolist() == [2, 0, -1]
+    assert index.numbers(list("bxx"), grow=True).tolist() == [2, 3, 3]
+    assert index.names() == ["c", "a", "b", "x"]
+    assert index.restricted(np.array([False, True, True, False])).names() == ["a", "b"]
+    assert len(index) == 4

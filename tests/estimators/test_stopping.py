@@ -1,0 +1,390 @@
+"""How a fit ends: limits, callbacks, Ctrl-C at any moment; and how the next one goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+from solvers.enumeration import Case, ListedStructure, named_cases, plain_case
+
+import maxmargin
+from maxmargin import MulticlassSVM, SequenceSVM, StructuredSVM
+from maxmargin.solvers.base import Solver, WarmStart
+from maxmargin.solvers.frank_wolfe import FrankWolfe
+from maxmargin.solvers.loop import minimize
+from maxmargin.solvers.n_slack import NSlack
+from maxmargin.solvers.one_slack import OneSlack
+from maxmargin.solvers.perceptron import Perceptron
+from maxmargin.status import Status
+
+SOLVERS: list[Solver] = [FrankWolfe(), FrankWolfe("plain", "gap", 0), NSlack(), OneSlack(), Perceptron()]
+
+
+def named(solver: Any) -> str:
+    return f"{solver.name} {getattr(solver, 'steps', '')}".strip()
+
+
+@pytest.fixture(scope="module")
+def case() -> Case:
+    return named_cases()["costs"]
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=named)
+@pytest.mark.parametrize("max_passes", [1, 2, 5])
+def test_max_passes(case: Case, solver: Any, max_passes: int) -> None:
+    result = minimize(case.oracle, solver, C=100.0, tol=0.0, max_passes=max_passes, random_state=0)
+    assert result.certificate.status is Status.PASS_LIMIT
+    assert max_passes <= result.certificate.passes <= max_passes + 1
+    assert np.isfinite(result.certificate.primal)
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=named)
+def test_max_time(case: Case, solver: Any) -> None:
+    slow = plain_case(case)
+    argmax = slow.structure.argmax
+
+    def sleepy(*args: Any) -> Any:
+        time.sleep(0.004)
+        return argmax(*args)
+
+    slow.structure.argmax = sleepy
+    began = time.perf_counter()
+    result = minimize(slow.oracle, solver, C=100.0, tol=0.0, max_passes=10_000, max_time=0.2, random_state=0)
+    assert result.certificate.status is Status.TIME_LIMIT
+    # a pass takes 0.03 s, the certificate two of them, so only a few passes fit in
+    assert 0.2 <= result.certificate.seconds <= time.perf_counter() - began < 2.0
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=named)
+def test_callbacks_see_every_pass_and_may_stop(case: Case, solver: Any) -> None:
+    seen: list[Any] = []
+
+    def callback(record: Any, w: Any) -> bool:
+        assert not w.flags.writeable
+        seen.append((record, w.copy()))
+        return len(seen) == 3
+
+    result = minimize(case.oracle, solver, C=100.0, tol=0.0, max_passes=1000, random_state=0, callback=callback)
+    assert result.certificate.status is Status.STOPPED
+    assert len(seen) == 3
+    assert [record for record, _ in seen] == result.history[:3]
+    for record, w in seen:
+        if record.exact:
+            assert record.primal == pytest.approx(case.listed.primal(w, np.full(case.n, 100.0)), rel=1e-9)
+
+
+def test_a_stop_by_the_callback_is_no_warning_and_is_kept_as_status() -> None:
+    X, y = np.random.default_rng(0).normal(size=(30, 2)), np.arange(30) % 3
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = MulticlassSVM(C=10.0, tol=1e-9, callback=lambda record, w: True, random_state=0).fit(X, y)
+    assert model.certificate_.status is Status.STOPPED
+    assert model.predict(X).shape == (30,)
+
+
+def test_a_callback_that_fails_fails_the_fit() -> None:
+    def callback(record: Any, w: Any) -> None:
+        raise RuntimeError("from the callback")
+
+    with pytest.raises(RuntimeError, match="from the callback"):
+        SequenceSVM(callback=callback).fit([[["a"]]], [["A"]])
+
+
+def test_history_is_one_record_a_pass(case: Case) -> None:
+    for solver in SOLVERS:
+        result = minimize(case.oracle, solver, C=1.0, tol=1e-5, max_passes=30, random_state=0)
+        passes = [record.passes for record in result.history]
+        assert passes == sorted(set(passes)), solver.name
+        seconds = [record.seconds for record in result.history]
+        assert seconds == sorted(seconds)
+        last = result.history[-1]
+        assert last.exact
+        assert last.passes == result.certificate.passes, solver.name
+
+
+# Ctrl-C
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=named)
+def test_an_interrupt_at_any_line_leaves_a_true_certificate_or_none(case: Case, solver: Any) -> None:
+    """KeyboardInterrupt is raised at lines all over the library; what comes out must be right."""
+    plain = plain_case(case)
+    folder = str(Path(maxmargin.__file__).parent)
+    value = case.listed.optimum(np.full(case.n, 2.0))[1]
+    countdown = 0
+
+    def trace(frame: Any, event: str, arg: Any) -> Any:
+        nonlocal countdown
+        if not frame.f_code.co_filename.startswith(folder):
+            return None
+        if event == "line":
+            countdown -= 1
+            if countdown == 0:
+                raise KeyboardInterrupt
+        return trace
+
+    def run(moment: int) -> Any:
+        nonlocal countdown
+        countdown = moment
+        previous = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            return minimize(plain.oracle, solver, C=2.0, tol=1e-9, max_passes=6, random_state=0)
+        except KeyboardInterrupt:
+            return None
+        finally:
+            sys.settrace(previous)
+
+    whole = 10**9
+    run(whole)
+    lines = whole - countdown
+    assert lines > 300
+    for moment in np.unique(np.linspace(1, lines - 1, 60).astype(int)):
+        result = run(int(moment))
+        if result is None:
+            continue
+        certificate = result.certificate
+        assert certificate.primal == pytest.approx(case.listed.primal(result.w, np.full(case.n, 2.0)), rel=1e-9), moment
+        assert 0 <= certificate.dual <= value * (1 + 1e-9), moment
+    # and nothing of it stays behind in the problem
+    after = minimize(plain.oracle, solver, C=2.0, tol=1e-6, max_passes=3000, random_state=0)
+    if solver.name in ("frank_wolfe", "n_slack", "one_slack") and getattr(solver, "steps", "") != "plain":
+        assert after.certificate.primal == pytest.approx(value, rel=1e-5)
+
+
+@pytest.mark.parametrize("solver", ["frank_wolfe", "n_slack", "one_slack", "perceptron"])
+def test_an_interrupted_model_is_usable_and_goes_on(case: Case, solver: str) -> None:
+    class Interrupted(ListedStructure):
+        left = 40
+
+        def argmax(self, x: int, w: Any, y_true: Any = None) -> Any:
+            self.left -= 1
+            if self.left == 0:
+                raise KeyboardInterrupt
+            return super().argmax(x, w, y_true)
+
+    structure = Interrupted(case.listed)
+    model = StructuredSVM(structure, C=5.0, solver=solver, tol=1e-6, max_passes=3000, random_state=0, warm_start=True)
+    truth = list(enumerate(case.listed.truth))
+    with pytest.raises(KeyboardInterrupt, match=r"StructuredSVM\.fit was interrupted; it keeps the best model so far"):
+        model.fit(range(case.n), truth)
+    c = np.full(case.n, 5.0)
+    assert model.certificate_.status is Status.INTERRUPTED
+    assert model.certificate_.primal == pytest.approx(case.listed.primal(model.coef_, c), rel=1e-9)
+    assert len(model.predict(range(case.n))) == case.n
+    if solver != "perceptron":
+        model.fit(range(case.n), truth)
+        assert model.certificate_.primal == pytest.approx(case.listed.optimum(c)[1], rel=1e-5)
+        assert model.certificate_.status is Status.CONVERGED
+
+
+INTERRUPTED_FIT = """
+import json, sys, time
+import numpy as np
+from maxmargin import MulticlassSVM, SequenceSVM, StructuredSVM
+from maxmargin.status import Status
+
+rng = np.random.default_rng(13)
+kind = sys.argv[1]
+began = []
+def callback(record, w):
+    if not began:
+        began.append(time.time())
+        print("started", flush=True)
+
+options = dict(C=1e4, tol=1e-12, max_passes=10**9, callback=callback)
+if kind == "classes":
+    X = rng.normal(size=(20_000, 50)) * np.logspace(0, 4, 50)
+    y = rng.integers(0, 2, 20_000)
+    model, few = MulticlassSVM(**options, solver=sys.argv[2]), slice(0, 100)
+elif kind == "sequences":
+    X = [[["a%d" % k for k in rng.integers(0, 300, 5)] for _ in range(15)] for _ in range(600)]
+    y = [rng.integers(0, 5, 15).tolist() for _ in range(600)]
+    model, few = SequenceSVM(**options, solver=sys.argv[2], n_jobs=2), slice(0, 20)
+else:
+    class Classes:
+        def joint_features(self, x, y):
+            return np.outer(x, np.eye(3)[y]).ravel()
+        def loss(self, y_true, y):
+            return float(y != y_true)
+        def argmax(self, x, w, y_true=None):
+            scores = x @ w.reshape(-1, 3)
+            return int((scores if y_true is None else scores + (np.arange(3) != y_true)).argmax())
+    X, y = rng.normal(size=(4000, 5)), rng.integers(0, 3, 4000)
+    model, few = StructuredSVM(Classes(), **options, solver=sys.argv[2]), slice(0, 50)
+try:
+    model.fit(X, y)
+except KeyboardInterrupt as error:
+    print(json.dumps({"status": model.certificate_.status.name, "said": str(error), "n": len(model.predict(X[few])),
+                      "finite": bool(np.isfinite(model.coef_).all())}), flush=True)
+    model.set_params(C=1e-3, tol=0.1, max_passes=50, callback=None).fit(X[few], y[few])
+    print(json.dumps({"again": model.certificate_.status.name}), flush=True)
+else:
+    print(json.dumps({"status": "it ended by itself"}), flush=True)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are other ones")
+@pytest.mark.parametrize(
+    ("kind", "solver"),
+    [
+        ("classes", "auto"),
+        ("plain", "auto"),
+        pytest.param("classes", "n_slack", marks=pytest.mark.slow),
+        pytest.param("classes", "one_slack", marks=pytest.mark.slow),
+        pytest.param("classes", "perceptron", marks=pytest.mark.slow),
+        pytest.param("plain", "n_slack", marks=pytest.mark.slow),
+        pytest.param("plain", "one_slack", marks=pytest.mark.slow),
+        pytest.param("sequences", "auto", marks=pytest.mark.slow),
+        pytest.param("sequences", "n_slack", marks=pytest.mark.slow),
+        pytest.param("sequences", "one_slack", marks=pytest.mark.slow),
+    ],
+)
+def test_ctrl_c_ends_a_long_fit_within_two_seconds(project_root: Path, kind: str, solver: str) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED_FIT, kind, solver],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(maxmargin.__file__).parents[1])},
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "started\n"
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        began = time.perf_counter()
+        first = json.loads(process.stdout.readline())
+        seconds = time.perf_counter() - began
+        assert first["status"] == "INTERRUPTED"
+        assert "interrupted; it keeps the best model so far" in first["said"]
+        assert first["finite"]
+        assert first["n"] > 0
+        assert seconds < 2.0
+        assert json.loads(process.stdout.readline())["again"] in ("CONVERGED", "PASS_LIMIT", "SEPARATED")
+        assert process.wait(60) == 0
+    finally:
+        process.kill()
+        process.wait()
+
+
+# Warm starts
+
+
+@pytest.fixture(scope="module")
+def rows() -> Any:
+    rng = np.random.default_rng(3)
+    y = np.arange(60) % 3
+    return rng.normal(size=(60, 4)) + 0.7 * y[:, None], y
+
+
+@pytest.mark.parametrize("solver", ["auto", "n_slack", "one_slack"])
+def test_the_same_data_again_take_few_passes(rows: Any, solver: str) -> None:
+    model = MulticlassSVM(solver=solver, warm_start=True, tol=1e-4, random_state=0).fit(*rows)
+    first = model.certificate_
+    model.fit(*rows)
+    assert first.passes > 3
+    assert model.certificate_.passes <= (first.passes - 1 if solver == "one_slack" else 3)
+    assert model.certificate_.primal <= first.primal * (1 + 1e-4)
+
+
+@pytest.mark.parametrize("solver", ["auto", "n_slack", "one_slack"])
+@pytest.mark.parametrize("change", [{"C": 3.0}, {"C": 1e-3}, {"loss": 2.0 * (1 - np.eye(3))}, {"fit_intercept": False}])
+def test_another_problem_from_a_warm_start_has_its_own_optimum(rows: Any, change: dict[str, Any], solver: str) -> None:
+    options: dict[str, Any] = dict(solver=solver, tol=1e-6, max_passes=3000, random_state=0)
+    model = MulticlassSVM(warm_start=True, C=0.1, **options).fit(*rows).set_params(**change).fit(*rows)
+    cold = MulticlassSVM(**options, **{"C": 0.1, **change}).fit(*rows)
+    assert model.certificate_.primal == pytest.approx(cold.certificate_.primal, rel=2e-6)
+    assert model.certificate_.dual == pytest.approx(cold.certificate_.dual, rel=2e-6)
+
+
+@pytest.mark.parametrize("solver", ["auto", "n_slack", "one_slack"])
+def test_other_weights_and_other_rows_from_a_warm_start(rows: Any, solver: str) -> None:
+    X, y = rows
+    options: dict[str, Any] = dict(solver=solver, tol=1e-6, max_passes=3000, random_state=0)
+    model = MulticlassSVM(warm_start=True, **options).fit(X, y, np.arange(60) % 2)
+    for args in [(X, y, 1.0 + np.arange(60) % 3), (X[:31], y[:31]), (X[:, :3], y), (X, np.minimum(y, 1))]:
+        warm, cold = model.fit(*args), MulticlassSVM(**options).fit(*args)
+        assert warm.certificate_.primal == pytest.approx(cold.certificate_.primal, rel=2e-6)
+        assert warm.coef_.shape == cold.coef_.shape
+
+
+def test_a_fit_in_pieces_reaches_the_optimum(rows: Any) -> None:
+    model = MulticlassSVM(C=2.0, tol=1e-3, warm_start=True, max_passes=3, random_state=0)
+    primal = []
+    for _ in range(40):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(*rows)
+        primal.append(model.certificate_.primal)
+        if model.certificate_.status.ok:
+            break
+    assert model.certificate_.status is Status.CONVERGED
+    assert len(primal) > 1
+    whole = MulticlassSVM(C=2.0, tol=1e-3, random_state=0).fit(*rows)
+    assert model.certificate_.primal == pytest.approx(whole.certificate_.primal, rel=2e-3)
+
+
+class Watching:
+    """A solver that notes the start it is given."""
+
+    name = "watching"
+
+    def __init__(self) -> None:
+        self.starts: list[WarmStart | None] = []
+
+    def start(self, task: Any) -> Any:
+        self.starts.append(task.warm)
+        return FrankWolfe().start(task)
+
+
+def test_sequences_keep_their_weights_by_name() -> None:
+    """New attributes, new labels, some gone, all in another order: each weight is found where its names are."""
+    rng = np.random.default_rng(0)
+    watching = Watching()
+    model = SequenceSVM(solver=watching, warm_start=True, random_state=0)
+    X = [(["a b".split(), ["c"], ["a", "c"]], rng.normal(size=(3, 2)))] * 2
+    model.fit(X, [["P", "Q", "R"], ["Q", "Q", "P"]])
+    old = {
+        **{(f"{name}", label): model.emission_[k, m] for k, name in enumerate([*model.attributes_, 0, 1]) for m, label in enumerate(model.classes_)},
+        **{("start", label): value for label, value in zip(model.classes_, model.initial_)},
+        **{("end", label): value for label, value in zip(model.classes_, model.final_)},
+        **{(a, "to", b): model.transition_[i, j] for i, a in enumerate(model.classes_) for j, b in enumerate(model.classes_)},
+    }  # fmt: skip
+    assert watching.starts == [None]
+    X = [([["d", "c"], ["a"], ["d"]], rng.normal(size=(3, 2)))]
+    model.fit(X, [["R", "A", "P"]])
+    warm = watching.starts[-1]
+    assert warm is not None
+    emission, initial, final, transition = model._structure_.split(warm.w)
+    for k, name in enumerate(["d", "c", "a", 0, 1]):
+        for m, label in enumerate(["A", "P", "R"]):
+            assert emission[k, m] == old.get((f"{name}", label), 0.0)
+    for m, label in enumerate(["A", "P", "R"]):
+        assert (initial[m], final[m]) == (old.get(("start", label), 0.0), old.get(("end", label), 0.0))
+        for n, other in enumerate(["A", "P", "R"]):
+            assert transition[m, n] == old.get((label, "to", other), 0.0)
+    assert any(old.values())
+    assert model.classes_ == ["A", "P", "R"]
+
+
+@pytest.mark.parametrize("solver", ["auto", "n_slack", "one_slack"])
+def test_sequences_with_new_names_have_their_own_optimum(solver: str) -> None:
+    options: dict[str, Any] = dict(solver=solver, tol=1e-6, max_passes=3000, random_state=0)
+    model = SequenceSVM(warm_start=True, **options).fit([[["a"], ["b"]], [["b"], ["b", "c"]]], [["P", "Q"], ["Q", "P"]])
+    X, y = [[["c"], ["d"], ["a"]], [["d", "a"]], [["a"], ["c", "a"]]], [["Q", "N", "P"], ["P"], ["N", "Q"]]
+    cold = SequenceSVM(**options).fit(X, y)
+    for _ in range(2):
+        model.fit(X, y)
+        assert model.certificate_.primal == pytest.approx(cold.certificate_.primal, rel=2e-6)
+        assert model.attributes_ == cold.attributes_
+    assert model.certificate_.passes <= (cold.certificate_.passes if solver == "one_slack" else 3)

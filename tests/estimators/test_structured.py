@@ -1,0 +1,157 @@
+"""StructuredSVM over plain and compiled structures: one optimum, predictions in the user's form, clear refusals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.utils.validation import NotFittedError
+from solvers.enumeration import ListedStructure, multiclass_case, plain_case
+
+from maxmargin import MulticlassSVM, StructuredSVM
+from maxmargin.errors import DataError, StructureError
+from maxmargin.structures import PlainStructure, Structure
+from maxmargin.structures.multiclass import Multiclass
+
+RNG = np.random.default_rng(8)
+X = RNG.normal(size=(15, 3))
+Y = np.arange(15) % 3
+WEIGHT = 0.5 + np.arange(15) % 4
+TIGHT: dict[str, Any] = dict(tol=1e-8, max_passes=3000, random_state=0)
+
+
+class Classes(PlainStructure):
+    """Multiclass in plain Python."""
+
+    def joint_features(self, x: Any, y: int) -> Any:
+        return np.outer(x, np.eye(3)[y]).ravel()
+
+    def loss(self, y_true: int, y: int) -> float:
+        return float(y != y_true)
+
+    def argmax(self, x: Any, w: Any, y_true: int | None = None) -> int:
+        assert not w.flags.writeable
+        scores = x @ w.reshape(-1, 3)
+        return int((scores if y_true is None else scores + (np.arange(3) != y_true)).argmax())
+
+
+class Mappings(Classes):
+    n_features = 9
+
+    def joint_features(self, x: Any, y: int) -> Any:
+        return {3 * k + y: value for k, value in enumerate(x)}
+
+
+@pytest.mark.parametrize("solver", ["auto", "n_slack", "one_slack"])
+@pytest.mark.parametrize("structure", [Multiclass(3), Classes(), Mappings()], ids=["compiled", "vectors", "mappings"])
+def test_every_kind_of_structure_has_the_optimum(structure: Any, solver: str) -> None:
+    model = StructuredSVM(structure, C=0.7, solver=solver, **TIGHT).fit(X, Y, WEIGHT)
+    case = multiclass_case(X, Y)
+    value = case.listed.optimum(0.7 * WEIGHT)[1]
+    assert model.certificate_.primal == pytest.approx(value, rel=1e-6)
+    assert case.listed.primal(model.coef_, 0.7 * WEIGHT) == pytest.approx(value, rel=1e-6)
+    assert model.certificate_.dual <= value * (1 + 1e-9)
+    special = MulticlassSVM(C=0.7, fit_intercept=False, **TIGHT).fit(X, Y, WEIGHT)
+    np.testing.assert_allclose(model.coef_.reshape(3, 3).T, special.coef_, atol=1e-3)
+    assert model.predict(X) == special.predict(X).tolist()
+    errors = np.array(model.predict(X)) != Y
+    expected = -errors.mean() if isinstance(structure, PlainStructure) else 1 - errors.mean()
+    assert model.score(X, Y) == pytest.approx(expected)
+    assert model.certificate_.training_risk == pytest.approx(WEIGHT @ errors / WEIGHT.sum())
+
+
+def test_plain_structures_see_only_what_is_needed() -> None:
+    """Examples of weight 0 are never decoded."""
+    case = plain_case(multiclass_case(X, Y))
+
+    class Watching(ListedStructure):
+        seen: set[int] = set()  # noqa: RUF012
+
+        def argmax(self, x: int, w: Any, y_true: Any = None) -> Any:
+            self.seen.add(x)
+            return super().argmax(x, w, y_true)
+
+    weight = np.where(np.arange(15) % 2, 1.0, 0.0)
+    StructuredSVM(Watching(case.listed), **TIGHT).fit(range(15), list(enumerate(case.listed.truth)), weight)
+    assert Watching.seen == set(range(1, 15, 2))
+
+
+def test_predictions_before_a_fit_and_of_nothing() -> None:
+    model = StructuredSVM(Classes())
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+    for structure in (Classes(), Multiclass(3)):
+        fitted = StructuredSVM(structure, random_state=0).fit(X, Y)
+        assert fitted.predict(X[:0]) == []
+        with pytest.raises(DataError, match="15 sequences and y has 14"):
+            fitted.score(X, Y[:14])
+
+
+class Unfinished(Structure):
+    decode, parts, augment = (getattr(Multiclass, name) for name in ("decode", "parts", "augment"))
+
+    def encode(self, X: Any, Y: Any = None) -> Any:
+        return Multiclass(3).encode(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("structure", "message"),
+    [
+        (object(), "object is no structure: it lacks joint_features, loss, argmax"),
+        (None, "NoneType is no structure"),
+        (Unfinished(), "Unfinished lacks the compiled function 'loss'"),
+        (PlainStructure(), r"PlainStructure must define joint_features\(x, y\)"),
+        (Structure(), r"Structure must define encode\(X, Y=None\)"),
+    ],
+)
+def test_what_is_no_structure_is_refused(structure: Any, message: str) -> None:
+    with pytest.raises(StructureError, match=message):
+        StructuredSVM(structure).fit(X, Y)
+
+
+def test_data_that_do_not_fit_together() -> None:
+    with pytest.raises(DataError, match="15 sequences and y has 3"):
+        StructuredSVM(Classes()).fit(X, Y[:3])
+    with pytest.raises(DataError, match="X is empty"):
+        StructuredSVM(Classes()).fit([], [])
+    for structure in (Classes(), Multiclass(3)):
+        with pytest.raises(DataError, match=r"sample_weight\[2\] is -1.0"):
+            StructuredSVM(structure).fit(X, Y, [1, 1, -1] + [1] * 12)
+        with pytest.raises(DataError, match="sample_weight is zero for every example"):
+            StructuredSVM(structure).fit(X, Y, np.zeros(15))
+
+
+@pytest.mark.parametrize("method", ["joint_features", "loss", "argmax"])
+def test_errors_in_the_users_code_come_through(method: str) -> None:
+    structure = Classes()
+
+    def broken(*args: Any) -> Any:
+        raise ZeroDivisionError("in the user's own code")
+
+    setattr(structure, method, broken)
+    model = StructuredSVM(structure)
+    with pytest.raises(ZeroDivisionError, match="in the user's own code"):
+        model.fit(X, Y)
+    assert not hasattr(model, "coef_")
+
+
+def test_weights_are_read_only_for_the_users_code() -> None:
+    class Writing(Classes):
+        def argmax(self, x: Any, w: Any, y_true: int | None = None) -> int:
+            w[0] = 1.0
+            return 0
+
+    with pytest.raises(ValueError, match="read-only"):
+        StructuredSVM(Writing()).fit(X, Y)
+    model = StructuredSVM(Classes(), random_state=0).fit(X, Y)
+    model.structure = Writing()
+    with pytest.raises(ValueError, match="read-only"):
+        model.predict(X)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 4])
+def test_threads_make_no_difference(n_jobs: int) -> None:
+    one, several = (StructuredSVM(Multiclass(3), n_jobs=k, random_state=1).fit(X, Y) for k in (None, n_jobs))
+    assert one.coef_.tobytes() == several.coef_.tobytes()
+    assert several.predict(X) == one.predict(X)
