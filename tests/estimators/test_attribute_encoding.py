@@ -63,7 +63,7 @@ NAMES = [[["a", "b"], ["b", "c"], []], [["a"]]]
         tuple(tuple(tuple(token) for token in sequence) for sequence in NAMES),
         [np.array([["a", "b"], ["b", "c"], []], dtype=object), [["a"]]],
         [[np.array(["a", "b"]), np.array(["b", "c"]), []], [np.array(["a"])]],
-        [[iter_only for iter_only in map(tuple, sequence)] for sequence in NAMES],
+        [[token for token in map(tuple, sequence)] for sequence in NAMES],
         [[{"a": 1, "b": 1}.keys(), ["b", "c"], []], [["a"]]],
     ],
 )
@@ -174,7 +174,7 @@ def test_empty_sequences_in_every_form() -> None:
     [
         ("abc", "X must be a list of sequences, not a str"),
         ({"a": 1}, "X must be a list of sequences, not a dict"),
-        ([["a"], "abc"], r"sequence 0, token 0 is a str \('a'\); a token is a collection of attributes"),
+        ([["a"], [["b"]]], r"sequence 0, token 0 is a str \('a'\); a token is a collection of attributes"),
         ([[["a"]], "abc"], "sequence 1 is a str; a sequence is a list of tokens"),
         ([[["a"]], {"a": 1}], "sequence 1 is a dict; a sequence is a list of tokens"),
         ([[["a"]], 3], "sequence 1 is a int; a sequence is a list of tokens"),

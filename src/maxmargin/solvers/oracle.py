@@ -27,7 +27,7 @@ from ..structures.plain import (
     plain_pack,
 )
 from . import batch, passes
-from .planes import Planes, grown, new_planes
+from .planes import Planes, compacted, extended, new_planes
 
 __all__ = ["CompiledOracle", "Evaluation", "Oracle", "PlainOracle", "Work", "decode_all", "make_oracle"]
 
@@ -84,7 +84,7 @@ class Work:
     def make_room(self, keep_passes: int = 10) -> None:
         """Drop planes without weight that were not used for ``keep_passes`` passes; at least double the free room."""
         n_planes, n_entries = int(self.planes.counts[0]), int(self.planes.counts[1])
-        self.planes = grown(self.planes, n_planes + 1024, n_entries + 65536, self.stamp - keep_passes)
+        self.planes = compacted(self.planes, n_planes + 1024, n_entries + 65536, self.stamp - keep_passes)
 
 
 def chunks(order: Ints) -> Iterator[Ints]:
@@ -248,7 +248,7 @@ class CompiledOracle(Oracle):
             )
             if done < len(examples):
                 n_planes, n_entries = int(work.planes.counts[0]), int(work.planes.counts[1])
-                work.planes = grown(work.planes, n_planes + len(examples), n_entries + int(start[-1]), -1)
+                work.planes = extended(work.planes, n_planes + len(examples), n_entries + int(start[-1]))
 
     def frank_wolfe(self, work: Work, order: Ints) -> None:
         keys, values = self._buffers()
@@ -263,7 +263,7 @@ class CompiledOracle(Oracle):
                 if done < len(run):
                     work.make_room()
                     if len(work.planes.part) < work.planes.counts[1] + 2 * self.sizes[2]:
-                        work.planes = grown(work.planes, 1024, 4 * int(self.sizes[2]) + 65536, -1)
+                        work.planes = extended(work.planes, 1024, 4 * int(self.sizes[2]) + 65536)
         self._check_violations(work)
 
     def perceptron(self, w: Reals, average: Reals, order: Ints, s: Reals, state: Reals) -> int:
@@ -381,7 +381,7 @@ class PlainOracle(Oracle):
     ) -> None:
         n, planes = len(part), work.planes
         if planes.counts[0] >= len(planes.next) or planes.counts[1] + n > len(planes.part):
-            work.planes = grown(planes, int(planes.counts[0]) + 1024, int(planes.counts[1]) + 4 * n + 65536, -1)
+            work.planes = extended(planes, int(planes.counts[0]) + 1024, int(planes.counts[1]) + 4 * n + 65536)
         start, one = np.array([0, n], np.int64), np.array([i], np.int64)
         batch.insert_batch(
             work.planes, one, np.ones(1, bool), start, part, coef, np.array([loss]), work.stamp, ids[k : k + 1]
@@ -418,7 +418,7 @@ class PlainOracle(Oracle):
                 return
             work.make_room()
             if work.planes.counts[1] + self.n_weights > len(work.planes.part):
-                work.planes = grown(work.planes, 1024, 4 * self.n_weights, -1)
+                work.planes = extended(work.planes, 1024, 4 * self.n_weights)
 
     def perceptron(self, w: Reals, average: Reals, order: Ints, s: Reals, state: Reals) -> int:
         mistakes = 0

@@ -20,7 +20,8 @@ __all__ = [
     "Planes",
     "active_counts",
     "cached_scores",
-    "grown",
+    "compacted",
+    "extended",
     "insert",
     "new_planes",
     "score_of",
@@ -116,10 +117,26 @@ def _copy(old, new, oldest):
     new.counts[1] = used
 
 
-def grown(planes: Planes, more_planes: int, more_entries: int, oldest: int) -> Planes:
-    """A copy with room for more, without the planes that have no weight and were not used since pass ``oldest``."""
+def compacted(planes: Planes, more_planes: int, more_entries: int, oldest: int) -> Planes:
+    """A copy with room for more, without the planes that have no weight and were not used since pass ``oldest``.
+
+    Planes get new numbers.
+    """
     out = _empty(len(planes.head), int(planes.counts[0]) + more_planes, int(planes.counts[1]) + more_entries)
     _copy(planes, out, oldest)
+    return out
+
+
+def extended(planes: Planes, more_planes: int, more_entries: int) -> Planes:
+    """A copy with room for more, in which every plane keeps its number."""
+    n_planes, n_entries = int(planes.counts[0]), int(planes.counts[1])
+    out = _empty(len(planes.head), n_planes + more_planes, n_entries + more_entries)
+    out.head[:] = planes.head
+    out.counts[:] = planes.counts
+    for name in ("next", "start", "length", "loss", "alpha", "used"):
+        getattr(out, name)[:n_planes] = getattr(planes, name)[:n_planes]
+    for name in ("part", "coef"):
+        getattr(out, name)[:n_entries] = getattr(planes, name)[:n_entries]
     return out
 
 

@@ -221,7 +221,9 @@ class SpanFeatures:
             When the number of columns is not that of the training sentences.
         """
         lengths = sentences.lengths
-        if len(sentences.columns) != self.n_columns and len(lengths):
+        if not len(lengths):
+            sentences = Sentences(sentences.start, [[]] * self.n_columns)
+        if len(sentences.columns) != self.n_columns:
             raise DataError(
                 f"the words come with {len(sentences.columns) - 1} further columns; the training sentences had "
                 f"{self.n_columns - 1}"

@@ -1,9 +1,24 @@
-"""Constituency trees: lexical, span and rule weights; CKY; wrong constituents or 0/1 as the loss."""
+"""Constituency trees: weights of tags, of spans and of rules; CKY; wrong constituents or 0/1 as the task loss.
+
+A tree is scored through its binary tree (see :mod:`.grammar`). A word adds the potential of its tag and that of the
+unary chain above the tag; a node over two words or more that of its symbol over the span, and the weight of its rule; the
+top adds the weight of its symbol. Words and spans have the features of :mod:`.span_features`.
+
+Potentials of an example: words times tags, words times chains, spans times span symbols, one for the truth, then the
+rules and the tops, which are the same for all examples. The one *for the truth* has no features: it is always 0, and
+the true tree alone has it as a part. So the 0/1 loss decomposes too: 1, minus 1 on that part.
+
+An output is an int32 vector: number of fragments (0 for a complete tree), then ``(start, end, symbol, rule)`` of every
+node in preorder, as :func:`~maxmargin.decoders.cky.cky_core` writes them. Sources: Taskar, Klein, Collins, Koller,
+Manning (2004); Hall, Durrett, Klein (2014) for features of spans.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,64 +29,78 @@ from ..decoders.cky import cky_core, span_index
 from ..decoders.second_tree import second_tree_core
 from ..errors import DataError
 from .base import Encoded, RowGroup, Structure, make_pack
-from .grammar import Grammar, is_intermediate, labels_of
+from .grammar import Factor, Grammar, labels_of
 from .span_features import SpanFeatures, read_sentences
 
-__all__ = ["TreeStructure"]
+__all__ = ["TreeStructure", "TreeWeights"]
 
-# groups of rows: words times tags, words times chains above them, spans times span classes, the truth (see _augment)
+# groups of rows
 TAGS, CHAINS, SPANS, TRUTH = 0, 1, 2, 3
 
-# pack.ints: the sizes
-SYMBOLS, RULES, ROOTS, TASK = 0, 1, 2, 3
-# pack.table: tag, chain, span class and root of every symbol (-1: none), then rule_start, rule_right, rule_parent, then
-# number of labels of every chain and span class, then how many any two of them share
+# pack.ints: sizes, then positions in pack.table
+N_SYMBOLS, N_RULES = 0, 1
+RULE_START, RULE_RIGHT, RULE_PARENT = 2, 3, 4
+# number of labels of every chain and span symbol, and how many any two of them share
+CHAIN_SIZE, SPAN_SIZE, CHAIN_SHARED, SPAN_SHARED = 5, 6, 7, 8
+
+# pack.table begins with four columns a symbol, -1 where it has none: tag and chain (over a word), span symbol, top
+TAG, CHAIN, SPAN, TOP = 0, 1, 2, 3
 
 
 @compiled
-def _decode(pack, i, theta, out):
+def _sizes(pack, i):
+    """Number of words and of spans, and where the potentials of chains, of spans, and of the truth begin."""
     n_words = pack.row_start[TAGS, i + 1] - pack.row_start[TAGS, i]
     n_spans = pack.row_start[SPANS, i + 1] - pack.row_start[SPANS, i]
-    n_tags, n_chains, n_classes = pack.groups[TAGS, 0], pack.groups[CHAINS, 0], pack.groups[SPANS, 0]
-    n_symbols, n_rules = pack.ints[SYMBOLS], pack.ints[RULES]
-    chains_at = n_words * n_tags
-    spans_at = chains_at + n_words * n_chains
-    truth_at = spans_at + n_spans * n_classes
-    rules_at = truth_at + 1
-    roots_at = rules_at + n_rules
+    chains_at = n_words * pack.groups[TAGS, 0]
+    spans_at = chains_at + n_words * pack.groups[CHAINS, 0]
+    return n_words, n_spans, chains_at, spans_at, spans_at + n_spans * pack.groups[SPANS, 0]
+
+
+@compiled
+def _scores(pack, i, theta):
+    """What the decoder wants: scores of the symbols over words, over spans, and at the top."""
+    n_words, n_spans, chains_at, spans_at, truth_at = _sizes(pack, i)
+    n_tags, n_chains, n_kinds = pack.groups[TAGS, 0], pack.groups[CHAINS, 0], pack.groups[SPANS, 0]
+    n_symbols = pack.ints[N_SYMBOLS]
+    tops_at = truth_at + 1 + pack.ints[N_RULES]
     lexical = np.empty(n_words * n_symbols)
-    span = np.zeros(n_spans * n_symbols)
-    root = np.empty(n_symbols)
+    span = np.empty(n_spans * n_symbols)
+    top = np.empty(n_symbols)
     for s in range(n_symbols):
-        tag, chain, kind, top = pack.table[4 * s], pack.table[4 * s + 1], pack.table[4 * s + 2], pack.table[4 * s + 3]
-        root[s] = theta[roots_at + top] if top >= 0 else -np.inf
+        tag, chain, kind = pack.table[4 * s + TAG], pack.table[4 * s + CHAIN], pack.table[4 * s + TOP]
+        top[s] = theta[tops_at + kind] if kind >= 0 else -np.inf
         for t in range(n_words):
             score = -np.inf
             if tag >= 0:
                 score = theta[t * n_tags + tag] + theta[chains_at + t * n_chains + chain]
             lexical[t * n_symbols + s] = score
-        if kind >= 0:
-            for t in range(n_spans):
-                span[t * n_symbols + s] = theta[spans_at + t * n_classes + kind]
-    at = 4 * n_symbols
-    start = pack.table[at : at + n_symbols + 1]
-    at += n_symbols + 1
-    right = pack.table[at : at + n_rules]
-    parent = pack.table[at + n_rules : at + 2 * n_rules]
-    weight = theta[rules_at:roots_at]
-    nodes = out[1:]
-    score, _, n_fragments = cky_core(
-        lexical, n_words, n_symbols, span, start, right, parent, weight, root, nodes
+    for t in range(n_spans):
+        for s in range(n_symbols):
+            kind = pack.table[4 * s + SPAN]
+            span[t * n_symbols + s] = theta[spans_at + t * n_kinds + kind] if kind >= 0 else 0.0
+    return lexical, span, top, theta[truth_at + 1 : tops_at]
+
+
+@compiled
+def _rules(pack):
+    n_symbols, n_rules = pack.ints[N_SYMBOLS], pack.ints[N_RULES]
+    start, right, parent = pack.ints[RULE_START], pack.ints[RULE_RIGHT], pack.ints[RULE_PARENT]
+    return (
+        pack.table[start : start + n_symbols + 1],
+        pack.table[right : right + n_rules],
+        pack.table[parent : parent + n_rules],
     )
-    out[0] = n_fragments
-    reward = theta[truth_at]
-    if reward < 0.0 and _is_truth(pack, i, out):
-        loss = second_tree_core(lexical, n_words, n_symbols, span, start, right, parent, weight, root, nodes)
-        if loss > -reward:
-            for q in range(pack.target_start[i + 1] - pack.target_start[i]):
-                out[q] = pack.target[pack.target_start[i] + q]
-            return score + reward
-        return score - loss
+
+
+@compiled
+def _decode(pack, i, theta, out):
+    n_words = pack.row_start[TAGS, i + 1] - pack.row_start[TAGS, i]
+    lexical, span, top, weight = _scores(pack, i, theta)
+    start, right, parent = _rules(pack)
+    score, _, out[0] = cky_core(
+        lexical, n_words, pack.ints[N_SYMBOLS], span, start, right, parent, weight, top, out[1:]
+    )
     return score
 
 
@@ -82,9 +111,107 @@ def _n_nodes(pack, i, out):
 
 
 @compiled
+def _parts(pack, i, out, parts):
+    n_words, _, chains_at, spans_at, truth_at = _sizes(pack, i)
+    n_tags, n_chains, n_kinds = pack.groups[TAGS, 0], pack.groups[CHAINS, 0], pack.groups[SPANS, 0]
+    m = np.int64(0)
+    for q in range(_n_nodes(pack, i, out)):
+        start, end, symbol, rule = out[4 * q + 1], out[4 * q + 2], out[4 * q + 3], out[4 * q + 4]
+        if rule >= 0:
+            parts[m] = spans_at + span_index(start, end, n_words) * n_kinds + pack.table[4 * symbol + SPAN]
+            parts[m + 1] = truth_at + 1 + rule
+            m += 2
+        elif symbol >= 0:
+            parts[m] = start * n_tags + pack.table[4 * symbol + TAG]
+            parts[m + 1] = chains_at + start * n_chains + pack.table[4 * symbol + CHAIN]
+            m += 2
+    if out[0] == 0:
+        parts[m] = truth_at + 1 + pack.ints[N_RULES] + pack.table[4 * out[3] + TOP]
+        m += 1
+    return m
+
+
+# Loss "constituents". Over one span let T be the labels of the truth and P those predicted: as multisets they differ in
+# |T| + |P| - 2 |T & P| labels. A tag is a label of its own beside those of its chain.
+
+
+@compiled
+def _augment(pack, i, theta):
+    n_words, n_spans, chains_at, spans_at, _ = _sizes(pack, i)
+    n_tags, n_chains, n_kinds = pack.groups[TAGS, 0], pack.groups[CHAINS, 0], pack.groups[SPANS, 0]
+    for q in range(chains_at):
+        theta[q] += 1.0
+    for t in range(n_words):
+        for q in range(n_chains):
+            theta[chains_at + t * n_chains + q] += pack.table[pack.ints[CHAIN_SIZE] + q]
+    for t in range(n_spans):
+        for q in range(n_kinds):
+            theta[spans_at + t * n_kinds + q] += pack.table[pack.ints[SPAN_SIZE] + q]
+    constant = 0.0
+    for at in range(pack.target_start[i] + 1, pack.target_start[i + 1], 4):
+        start, end, symbol = pack.target[at], pack.target[at + 1], pack.target[at + 2]
+        if end - start == 1:
+            tag, chain = pack.table[4 * symbol + TAG], pack.table[4 * symbol + CHAIN]
+            constant += 1.0 + pack.table[pack.ints[CHAIN_SIZE] + chain]
+            theta[start * n_tags + tag] -= 2.0
+            shared = pack.ints[CHAIN_SHARED] + chain * n_chains
+            for q in range(n_chains):
+                theta[chains_at + start * n_chains + q] -= 2.0 * pack.table[shared + q]
+        else:
+            kind = pack.table[4 * symbol + SPAN]
+            constant += pack.table[pack.ints[SPAN_SIZE] + kind]
+            first = spans_at + span_index(start, end, n_words) * n_kinds
+            shared = pack.ints[SPAN_SHARED] + kind * n_kinds
+            for q in range(n_kinds):
+                theta[first + q] -= 2.0 * pack.table[shared + q]
+    return constant
+
+
+@compiled
+def _n_labels(pack, symbol, over_word):
+    if symbol < 0:
+        return np.int64(0)
+    if over_word:
+        return np.int64(1 + pack.table[pack.ints[CHAIN_SIZE] + pack.table[4 * symbol + CHAIN]])
+    return np.int64(pack.table[pack.ints[SPAN_SIZE] + pack.table[4 * symbol + SPAN]])
+
+
+@compiled
+def _n_shared(pack, a, b, over_word):
+    """Number of labels that two symbols over the same span share."""
+    if b < 0:
+        return np.int64(0)
+    if over_word:
+        first = pack.ints[CHAIN_SHARED] + pack.table[4 * a + CHAIN] * pack.groups[CHAINS, 0]
+        same_tag = 1 if pack.table[4 * a + TAG] == pack.table[4 * b + TAG] else 0
+        return np.int64(same_tag + pack.table[first + pack.table[4 * b + CHAIN]])
+    first = pack.ints[SPAN_SHARED] + pack.table[4 * a + SPAN] * pack.groups[SPANS, 0]
+    return np.int64(pack.table[first + pack.table[4 * b + SPAN]])
+
+
+@compiled
+def _loss(pack, i, out):
+    total = np.int64(0)
+    n_out = 4 * _n_nodes(pack, i, out) + 1
+    for q in range(1, n_out, 4):
+        total += _n_labels(pack, out[q + 2], out[q + 1] - out[q] == 1)
+    q = 1
+    for at in range(pack.target_start[i] + 1, pack.target_start[i + 1], 4):
+        start, end, symbol = pack.target[at], pack.target[at + 1], pack.target[at + 2]
+        total += _n_labels(pack, symbol, end - start == 1)
+        # both trees list their spans by start, then the longest first
+        while q < n_out and (out[q] < start or (out[q] == start and out[q + 1] > end)):
+            q += 4
+        if q < n_out and out[q] == start and out[q + 1] == end:
+            total -= 2 * _n_shared(pack, symbol, out[q + 2], end - start == 1)
+    return float(total)
+
+
+# Loss "zero_one"
+
+
+@compiled
 def _is_truth(pack, i, out):
-    if out[0] != 0:
-        return False
     at = pack.target_start[i]
     for q in range(pack.target_start[i + 1] - at):
         if out[q] != pack.target[at + q]:
@@ -93,187 +220,46 @@ def _is_truth(pack, i, out):
 
 
 @compiled
-def _parts(pack, i, out, parts):
+def _decode_zero_one(pack, i, theta, out):
+    """As `_decode`; if the truth is the best tree but has a penalty, the second-best one may be better."""
+    score = _decode(pack, i, theta, out)
+    reward = theta[_sizes(pack, i)[4]]
+    if reward == 0.0 or not _is_truth(pack, i, out):
+        return score
+    lexical, span, top, weight = _scores(pack, i, theta)
+    start, right, parent = _rules(pack)
     n_words = pack.row_start[TAGS, i + 1] - pack.row_start[TAGS, i]
-    n_spans = pack.row_start[SPANS, i + 1] - pack.row_start[SPANS, i]
-    n_tags, n_chains, n_classes = pack.groups[TAGS, 0], pack.groups[CHAINS, 0], pack.groups[SPANS, 0]
-    chains_at = n_words * n_tags
-    spans_at = chains_at + n_words * n_chains
-    truth_at = spans_at + n_spans * n_classes
-    m = 0
-    for q in range(_n_nodes(pack, i, out)):
-        start, end, symbol, rule = out[4 * q + 1], out[4 * q + 2], out[4 * q + 3], out[4 * q + 4]
-        if symbol < 0:
-            continue
-        if rule < 0:
-            parts[m] = start * n_tags + pack.table[4 * symbol]
-            parts[m + 1] = chains_at + start * n_chains + pack.table[4 * symbol + 1]
-        else:
-            parts[m] = spans_at + span_index(start, end, n_words) * n_classes + pack.table[4 * symbol + 2]
-            parts[m + 1] = truth_at + 1 + rule
-        m += 2
-    if out[0] == 0:
-        parts[m] = truth_at + 1 + pack.ints[RULES] + pack.table[4 * out[3] + 3]
+    behind = second_tree_core(
+        lexical, n_words, pack.ints[N_SYMBOLS], span, start, right, parent, weight, top, out[1:]
+    )
+    if behind <= -reward:
+        return score - behind
+    for q in range(pack.target_start[i + 1] - pack.target_start[i]):
+        out[q] = pack.target[pack.target_start[i] + q]
+    return score + reward
+
+
+@compiled
+def _parts_zero_one(pack, i, out, parts):
+    m = _parts(pack, i, out, parts)
+    if len(pack.target) > 0 and _is_truth(pack, i, out):
+        parts[m] = _sizes(pack, i)[4]
         m += 1
-        if pack.ints[TASK] == 1 and len(pack.target) > 0 and _is_truth(pack, i, out):
-            parts[m] = truth_at
-            m += 1
     return m
 
 
 @compiled
-def _task(pack):
-    """Position in pack.table of what the loss needs."""
-    return 5 * pack.ints[SYMBOLS] + 1 + 2 * pack.ints[RULES]
+def _augment_zero_one(pack, i, theta):
+    theta[_sizes(pack, i)[4]] -= 1.0
+    return 1.0
 
 
 @compiled
-def _augment(pack, i, theta):
-    n_words = pack.row_start[TAGS, i + 1] - pack.row_start[TAGS, i]
-    n_spans = pack.row_start[SPANS, i + 1] - pack.row_start[SPANS, i]
-    n_tags, n_chains, n_classes = pack.groups[TAGS, 0], pack.groups[CHAINS, 0], pack.groups[SPANS, 0]
-    chains_at = n_words * n_tags
-    spans_at = chains_at + n_words * n_chains
-    if pack.ints[TASK] == 1:
-        theta[spans_at + n_spans * n_classes] -= 1.0
-        return 1.0
-    chain_size = _task(pack)
-    class_size = chain_size + n_chains
-    chain_shared = class_size + n_classes
-    class_shared = chain_shared + n_chains * n_chains
-    for t in range(n_words):
-        for q in range(n_tags):
-            theta[t * n_tags + q] += 1.0
-        for q in range(n_chains):
-            theta[chains_at + t * n_chains + q] += pack.table[chain_size + q]
-    for t in range(n_spans):
-        for q in range(n_classes):
-            theta[spans_at + t * n_classes + q] += pack.table[class_size + q]
-    total = 0.0
-    first = pack.target_start[i] + 1
-    for k in range(2 * n_words - 1):
-        start, end = pack.target[first + 4 * k], pack.target[first + 4 * k + 1]
-        symbol, rule = pack.target[first + 4 * k + 2], pack.target[first + 4 * k + 3]
-        if rule < 0:
-            tag, chain = pack.table[4 * symbol], pack.table[4 * symbol + 1]
-            theta[start * n_tags + tag] -= 2.0
-            for q in range(n_chains):
-                theta[chains_at + start * n_chains + q] -= 2.0 * pack.table[chain_shared + chain * n_chains + q]
-            total += 1.0 + pack.table[chain_size + chain]
-        else:
-            kind = pack.table[4 * symbol + 2]
-            at = spans_at + span_index(start, end, n_words) * n_classes
-            for q in range(n_classes):
-                theta[at + q] -= 2.0 * pack.table[class_shared + kind * n_classes + q]
-            total += pack.table[class_size + kind]
-    return total
+def _loss_zero_one(pack, i, out):
+    return 0.0 if _is_truth(pack, i, out) else 1.0
 
 
-@compiled
-def _loss(pack, i, out):
-    if pack.ints[TASK] == 1:
-        return 0.0 if _is_truth(pack, i, out) else 1.0
-    n_words = pack.row_start[TAGS, i + 1] - pack.row_start[TAGS, i]
-    n_chains, n_classes = pack.groups[CHAINS, 0], pack.groups[SPANS, 0]
-    chain_size = _task(pack)
-    class_size = chain_size + n_chains
-    chain_shared = class_size + n_classes
-    class_shared = chain_shared + n_chains * n_chains
-    first = pack.target_start[i] + 1
-    total = 0.0
-    k = 0
-    n_nodes = _n_nodes(pack, i, out)
-    for q in range(2 * n_words - 1):
-        start, end, symbol = pack.target[first + 4 * q], pack.target[first + 4 * q + 1], pack.target[first + 4 * q + 2]
-        # both lists are sorted by start, longest first
-        while k < n_nodes and (out[4 * k + 1] < start or (out[4 * k + 1] == start and out[4 * k + 2] > end)):
-            if out[4 * k + 2] - out[4 * k + 1] > 1:
-                total += pack.table[class_size + pack.table[4 * out[4 * k + 3] + 2]]
-            k += 1
-        met = k < n_nodes and out[4 * k + 1] == start and out[4 * k + 2] == end
-        if end - start == 1:
-            tag, chain = pack.table[4 * symbol], pack.table[4 * symbol + 1]
-            total += 1.0 + pack.table[chain_size + chain]
-            if met and out[4 * k + 3] >= 0:
-                total += 1.0 + pack.table[chain_size + pack.table[4 * out[4 * k + 3] + 1]]
-                total -= 2.0 * pack.table[chain_shared + chain * n_chains + pack.table[4 * out[4 * k + 3] + 1]]
-                if pack.table[4 * out[4 * k + 3]] == tag:
-                    total -= 2.0
-        else:
-            kind = pack.table[4 * symbol + 2]
-            total += pack.table[class_size + kind]
-            if met:
-                other = pack.table[4 * out[4 * k + 3] + 2]
-                total += pack.table[class_size + other] - 2.0 * pack.table[class_shared + kind * n_classes + other]
-        if met:
-            k += 1
-    return total
-
-
-class TreeStructure(Structure):
-    decode = staticmethod(_decode)
-    parts = staticmethod(_parts)
-    augment = staticmethod(_augment)
-    loss = staticmethod(_loss)
-
-    def __init__(self, grammar: Grammar, features: SpanFeatures, *, loss="constituents", factored=True, classes="memory") -> None:
-        self.grammar, self.features_ = grammar, features
-        self.task = loss
-        self._columns(factored, classes)
-
-    def _columns(self, factored, classes):
-        g = self.grammar
-        tags, chains, kinds = {}, {}, {}
-        columns = np.full((len(g.symbols), 4), -1, np.int32)
-        spans = set(g.parent.tolist())
-        words = set(g.words.tolist())
-        for s, symbol in enumerate(g.symbols):
-            labels = labels_of(symbol)
-            if s in words:
-                columns[s, 0] = tags.setdefault(labels[-1] if factored and labels else symbol, len(tags))
-                columns[s, 1] = chains.setdefault(tuple(labels[:-1]), len(chains))
-            if s in spans:
-                name = symbol
-                if not labels:
-                    name = symbol if classes == "memory" else symbol.split("|")[0] + "|"
-                columns[s, 2] = kinds.setdefault(name, len(kinds))
-        columns[g.tops, 3] = np.arange(len(g.tops))
-        self.sizes = len(tags), len(chains), len(kinds)
-        self.columns = columns
-        ls = [Counter(c) for c in chains], [Counter(labels_of(k)) for k in kinds]
-        self.table = np.concatenate([columns.ravel(), g.rule_start, g.right, g.parent,
-            *(np.array([sum(c.values()) for c in x]) for x in ls),
-            *(np.array([sum((a & b).values()) for a in x for b in x]) for x in ls)])
-
-    def encode(self, X: Any, Y: Any = None) -> Encoded:
-        sentences = read_sentences(X)
-        words, spans = self.features_.encode(sentences)
-        n = len(sentences.lengths)
-        tags, chains, kinds = self.sizes
-        target, target_start = (), ()
-        lengths = sentences.lengths
-        if Y is not None:
-            t = []
-            for i, y in enumerate(Y):
-                d = self.grammar.derivation(y, i)
-                if len(d) != 2 * lengths[i] - 1: raise DataError(f"tree {i} has other words")
-                t.append(np.concatenate([[0], d.ravel()]))
-            target = np.concatenate(t)
-        size = 1 + 4 * (2 * lengths - 1)
-        start = np.concatenate([[0], np.cumsum(size)])
-        groups = [
-            RowGroup(tags, words.start, words.indptr, words.indices, n_sparse=words.n_features),
-            RowGroup(chains, words.start, words.indptr, words.indices, n_sparse=words.n_features),
-            RowGroup(kinds, spans.start, spans.indptr, spans.indices, n_sparse=spans.n_features),
-            RowGroup(1, np.arange(n + 1)),
-        ]
-        g = self.grammar
-        pack = make_pack(groups, n_shared=len(g.parent) + len(g.tops), target=target, target_start=start if Y is not None else (),
-            ints=[len(g.symbols), len(g.parent), len(g.tops), self.task == "zero_one"], table=self.table)
-        m = int(lengths.max(initial=1))
-        return Encoded.of(pack, n_output=1 + 4 * (2 * m - 1), n_parts=4 * m, sentences=sentences, output_start=start)
-
-    def output(self, encoded: Encoded, i: int, out: NDArray[np.int32]) -> Tree:
-        words = encoded.extra["sentences"].words(i)
-        m = 2 * len(words) - max(1, int(out[0]))
-        return self.grammar.tree(out[1 : 1 + 4 * m].reshape(-1, 4), words, complete=bool(out[0] == 0))
+_LOSSES = {
+    "constituents": (_decode, _parts, _augment, _loss),
+    "zero_one": (_decode_zero_one, _parts_zero_one, _augment_zero_one, _loss_zero_one),
+}
