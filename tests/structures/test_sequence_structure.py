@@ -159,12 +159,12 @@ def test_positions_in_the_message_are_those_of_the_right_sequence(tokens: Tokens
 @pytest.mark.parametrize("bad", [3, -1, 2**31])
 def test_truths_must_be_labels(tokens: Tokens, bad: int) -> None:
     """Compiled code would read beyond its arrays."""
-    with pytest.raises(DataError, match=rf"example 1.* {bad}.*0\.\.2"):
+    with pytest.raises(DataError, match=rf"example 1.*{bad}"):
         Multiclass(3).encode(np.ones((3, 2)), np.array([0, bad, 1]))
     for options in ({}, RESTRICTED):
         truth = labels(Sequence(3, **options))
         truth[3] = np.array([0, 0, bad, 0])
-        with pytest.raises(DataError, match=rf"sequence 3.* {bad}.*0\.\.2"):
+        with pytest.raises(DataError, match=rf"sequence 3.*{bad}"):
             Sequence(3, **options).encode(tokens, truth)
 
 

@@ -93,6 +93,9 @@ class Run(ABC):
     exact_gap = False
     """Whether the gaps of the steps are exact rather than sums of figures met on the way."""
 
+    keeps_best = True
+    """Whether the best objective met is worth more than the last weights."""
+
     @abstractmethod
     def advance(self) -> Step:
         """One pass."""

@@ -121,8 +121,7 @@ class _FrankWolfeRun(Run):
         gap = float(work.state[passes.GAP])
         self._visited_all = True
         self._sweeps(gap)
-        if work.stamp % 10 == 0:
-            work.make_room()
+        work.end_pass()
         return Step(1, gap, float(work.state[passes.DUAL]))
 
     def _sweeps(self, gap: float) -> None:

@@ -101,7 +101,7 @@ def certify(
             )
     return Certificate(
         primal=primal,
-        dual=min(dual, primal) if dual - primal <= 1e-9 * abs(primal) else dual,
+        dual=float(min(dual, primal)) if dual - primal <= 1e-9 * abs(primal) else float(dual),
         risk_bound=bound,
         training_risk=risk,
         passes=passes,
@@ -222,7 +222,7 @@ class _Loop:
             self.passes += step.passes
             estimate = step.dual + step.gap
             due = self.check_every is not None and self.passes % self.check_every == 0
-            promising = step.gap * self.optimism <= self.task.tol * max(estimate, 0.0)
+            promising = np.isfinite(step.gap) and step.gap * self.optimism <= self.task.tol * max(estimate, 0.0)
             record = Record(self.passes, self._seconds(), estimate, step.dual, False)
             if step.separated:
                 return Status.SEPARATED
@@ -254,7 +254,7 @@ class _Loop:
             run, w, self.passes, self.passes * len(self.task.examples), self._seconds(), self.solver.name, status
         )
         self.best_dual = max(self.best_dual, dual)
-        if self.best is None or certificate.primal <= self.best[0].primal:
+        if self.best is None or not run.keeps_best or certificate.primal <= self.best[0].primal:
             self.best = certificate, w
         return certificate
 
@@ -266,7 +266,7 @@ class _Loop:
         found, w = self.best
         certificate = Certificate(
             primal=found.primal,
-            dual=max(found.dual, min(self.best_dual, found.primal)),
+            dual=float(max(found.dual, min(self.best_dual, found.primal))),
             risk_bound=found.risk_bound,
             training_risk=found.training_risk,
             passes=self.passes,

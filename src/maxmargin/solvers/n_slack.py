@@ -88,6 +88,7 @@ class _NSlackRun(Run):
             dual = float(work.state[passes.DUAL])
             epsilon = 0.5 * task.tol * max(dual, 1e-12) / float(task.c[task.examples].sum())
             found = task.oracle.evaluate(work.w, batch, work=work, n_jobs=task.n_jobs, above=cached + epsilon)
+            task.oracle.check_maximum(batch, found.slack, cached)
             violated = found.slack > cached + epsilon
             gap += float(task.c[batch] @ np.maximum(found.slack - cached, 0.0))
             self.added += int(violated.sum())

@@ -81,7 +81,9 @@ class _OneSlackRun(Run):
 
     def advance(self) -> Step:
         task = self.task
+        _, cached = task.oracle.best_cached(self.w, self.work.planes, task.examples)
         found = task.oracle.evaluate(self.w, task.examples, work=self._stamped(), n_jobs=task.n_jobs)
+        task.oracle.check_maximum(task.examples, found.slack, cached)
         primal = 0.5 * float(self.w @ self.w) + float(task.c[task.examples] @ found.slack)
         if primal < self.best_primal:
             self.best_primal, self.best = primal, self.w.copy()
@@ -90,8 +92,7 @@ class _OneSlackRun(Run):
         for _ in range(self.options.cached_rounds):
             if not self._cached_cut():
                 break
-        if self.work.stamp % 10 == 0:
-            self.work.make_room()
+        self.work.end_pass()
         gap = self.best_primal - self.lower
         return Step(1, gap, self.lower, ready=gap <= task.tol * self.best_primal)
 

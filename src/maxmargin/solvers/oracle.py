@@ -36,6 +36,7 @@ Reals = NDArray[np.float64]
 _NONE: Reals = np.empty(0)
 _FIRST_CHUNK = 64
 _CHUNK_SECONDS = 0.3
+_KEEP_PASSES = 10
 
 
 @dataclass
@@ -81,10 +82,19 @@ class Work:
             gaps=np.zeros(len(c)),
         )
 
-    def make_room(self, keep_passes: int = 10) -> None:
-        """Drop planes without weight that were not used for ``keep_passes`` passes; at least double the free room."""
-        n_planes, n_entries = int(self.planes.counts[0]), int(self.planes.counts[1])
-        self.planes = compacted(self.planes, n_planes + 1024, n_entries + 65536, self.stamp - keep_passes)
+    def end_pass(self) -> None:
+        """Every tenth pass, drop planes without weight that were not used for ten passes.
+
+        What is dropped depends on the number of passes alone, never on how full the arrays are.
+        """
+        if self.stamp % _KEEP_PASSES == 0:
+            n_planes, n_entries = int(self.planes.counts[0]), int(self.planes.counts[1])
+            self.planes = compacted(self.planes, n_planes // 2 + 1024, n_entries // 2 + 4096, self.stamp - _KEEP_PASSES)
+
+    def extend(self, n_entries: int) -> None:
+        """Half as much room again, and at least that for so many entries; planes keep their numbers."""
+        planes, entries = int(self.planes.counts[0]), int(self.planes.counts[1])
+        self.planes = extended(self.planes, planes // 2 + 1024, entries // 2 + n_entries + 4096)
 
 
 def chunks(order: Ints) -> Iterator[Ints]:
@@ -164,13 +174,24 @@ class Oracle(ABC):
         n = int(min(max(1024, 64 * self.sizes[2]), 1 << 20))
         return np.empty(n, np.int64), np.empty(n)
 
+    def check_maximum(self, examples: Ints, slack: Reals, cached: Reals) -> None:
+        """Raise when an output seen before beats the decoder's under the same weights."""
+        if not self.exact:
+            return
+        bad = np.flatnonzero(cached > slack + 1e-6 * (1.0 + np.abs(cached)))
+        if len(bad):
+            self._no_maximum(int(examples[bad[0]]), slack[bad[0]], cached[bad[0]])
+
     def _check_violations(self, work: Work) -> None:
         if work.state[passes.VIOLATIONS] and self.exact:
             i, said, better = (work.state[k] for k in (passes.EXAMPLE, passes.ORACLE_SCORE, passes.CACHED_SCORE))
-            raise StructureError(
-                f"{self.name}: the loss-augmented argmax of example {int(i)} is not the maximum: its output has loss + "
-                f"score {said:.10g}, an output seen before has {better:.10g}; run check_structure to find out why"
-            )
+            self._no_maximum(int(i), said, better)
+
+    def _no_maximum(self, i: int, said: float, better: float) -> None:
+        raise StructureError(
+            f"{self.name}: the loss-augmented argmax of example {i} is not the maximum: its output has loss + score "
+            f"{said:.10g}, an output seen before has {better:.10g}; run check_structure to find out why"
+        )
 
 
 class CompiledOracle(Oracle):
@@ -247,8 +268,7 @@ class CompiledOracle(Oracle):
                 ids[done:],
             )
             if done < len(examples):
-                n_planes, n_entries = int(work.planes.counts[0]), int(work.planes.counts[1])
-                work.planes = extended(work.planes, n_planes + len(examples), n_entries + int(start[-1]))
+                work.extend(int(start[-1]))
 
     def frank_wolfe(self, work: Work, order: Ints) -> None:
         keys, values = self._buffers()
@@ -261,9 +281,7 @@ class CompiledOracle(Oracle):
                     work.gaps, keys, values,
                 )  # fmt: skip
                 if done < len(run):
-                    work.make_room()
-                    if len(work.planes.part) < work.planes.counts[1] + 2 * self.sizes[2]:
-                        work.planes = extended(work.planes, 1024, 4 * int(self.sizes[2]) + 65536)
+                    work.extend(4 * int(self.sizes[2]))
         self._check_violations(work)
 
     def perceptron(self, w: Reals, average: Reals, order: Ints, s: Reals, state: Reals) -> int:
@@ -298,14 +316,13 @@ class PlainOracle(Oracle):
         self.n_examples = len(X)
         self.pack = plain_pack()
         self.n_weights = -1
-        self._joint_features, self._task_loss = structure.joint_features, structure.loss
         self._buffer: Reals | None = None
         indices, values = [], []
         for i in range(len(X)):
             vector = self._vector(i, Y[i])
             index = np.flatnonzero(vector)
             if not np.isfinite(vector[index]).all():
-                raise DataError(f"{self.name}, example {i}: joint_features of the truth has NaN or infinity")
+                self._not_finite(i)
             indices.append(index)
             values.append(vector[index].copy())
         start = np.concatenate([[0], np.cumsum([len(index) for index in indices])])
@@ -323,7 +340,7 @@ class PlainOracle(Oracle):
         )
 
     def _vector(self, i: int, y: Any) -> Reals:
-        vector = self._joint_features(self.X[i], y)
+        vector = self.structure.joint_features(self.X[i], y)
         if type(vector) is not np.ndarray or vector.dtype != np.float64 or vector.ndim != 1:
             n_features = getattr(self.structure, "n_features", None)
             vector = dense_vector(vector, n_features, f"{self.name}, example {i}", self._buffer)
@@ -347,7 +364,7 @@ class PlainOracle(Oracle):
         raise DataError(f"{self.name}, example {i}: joint_features returned NaN or infinity")
 
     def _loss(self, i: int, y: Any) -> float:
-        value = float(self._task_loss(self.Y[i], y))
+        value = float(self.structure.loss(self.Y[i], y))
         if not 0.0 <= value < np.inf:
             raise StructureError(f"{self.name}: loss of example {i} is {value!r}; it must be finite and at least 0")
         return value
@@ -381,7 +398,7 @@ class PlainOracle(Oracle):
     ) -> None:
         n, planes = len(part), work.planes
         if planes.counts[0] >= len(planes.next) or planes.counts[1] + n > len(planes.part):
-            work.planes = extended(planes, int(planes.counts[0]) + 1024, int(planes.counts[1]) + 4 * n + 65536)
+            work.extend(4 * n)
         start, one = np.array([0, n], np.int64), np.array([i], np.int64)
         batch.insert_batch(
             work.planes, one, np.ones(1, bool), start, part, coef, np.array([loss]), work.stamp, ids[k : k + 1]
@@ -416,9 +433,7 @@ class PlainOracle(Oracle):
             done += made
             if done == len(run):
                 return
-            work.make_room()
-            if work.planes.counts[1] + self.n_weights > len(work.planes.part):
-                work.planes = extended(work.planes, 1024, 4 * self.n_weights)
+            work.extend(4 * self.n_weights)
 
     def perceptron(self, w: Reals, average: Reals, order: Ints, s: Reals, state: Reals) -> int:
         mistakes = 0

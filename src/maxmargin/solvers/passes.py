@@ -84,9 +84,6 @@ def _revisit(
 ):
     """A step of example ``i`` from its cached planes alone: only the potentials they touch are gathered."""
     scores = cached_scores(potentials_at, pack, w, planes, i, theta, scratch)
-    if len(scores) < 2:
-        gaps[i] = 0.0
-        return
     _finish(features, pack, w, average, planes, i, c, scores, oracle, rule, stamp, state, gaps, scratch, work)
 
 

@@ -42,6 +42,8 @@ class Perceptron:
 
 
 class _PerceptronRun(Run):
+    keeps_best = False
+
     def __init__(self, options: Perceptron, task: Task) -> None:
         self.options, self.task = options, task
         self.w = np.zeros(task.oracle.n_weights) if task.warm is None else np.array(task.warm.w, np.float64)

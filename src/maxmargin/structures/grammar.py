@@ -171,7 +171,7 @@ class Grammar:
     left, right, parent : int32 arrays of shape (n_rules,)
         Rule ``r`` rewrites ``parent[r]`` as ``left[r] right[r]``; in the order of
         :func:`~maxmargin.decoders.cky.order_rules`.
-    words, tops : int32 arrays
+    lexical, tops : int32 arrays
         Symbols that may cover a single word, and those that may stand at the top.
     root : str or None
         Label above every sentence (``ROOT``), which is taken off and put back.
@@ -183,7 +183,7 @@ class Grammar:
     left: NDArray[np.int32]
     right: NDArray[np.int32]
     parent: NDArray[np.int32]
-    words: NDArray[np.int32]
+    lexical: NDArray[np.int32]
     tops: NDArray[np.int32]
     root: str | None = None
     horizontal: int = 1
@@ -240,7 +240,7 @@ class Grammar:
             left=numbers[:, 0].copy(),
             right=numbers[:, 1].copy(),
             parent=numbers[:, 2].copy(),
-            words=np.array([number[symbol] for symbol in sorted(words)], np.int32),
+            lexical=np.array([number[symbol] for symbol in sorted(words)], np.int32),
             tops=np.array([number[symbol] for symbol in sorted(tops)], np.int32),
         )
 
@@ -251,7 +251,7 @@ class Grammar:
 
     @cached_property
     def _sets(self) -> tuple[frozenset[int], frozenset[int]]:
-        return frozenset(self.words.tolist()), frozenset(self.tops.tolist())
+        return frozenset(self.lexical.tolist()), frozenset(self.tops.tolist())
 
     @cached_property
     def _number(self) -> dict[str, int]:
@@ -261,10 +261,6 @@ class Grammar:
     def _rule(self) -> dict[tuple[int, int, int], int]:
         rules = zip(self.left.tolist(), self.right.tolist(), self.parent.tolist(), strict=True)
         return {rule: r for r, rule in enumerate(rules)}
-
-    def words_of(self, tree: Tree, index: int = 0) -> list[str]:
-        """The words of a tree, without empty elements if the grammar knows none; errors as those of :meth:`binary`."""
-        return _cleaned(tree, index, self.functions, self.empty).leaves()
 
     def binary(self, tree: Tree, index: int = 0) -> Tree:
         """Clean a tree, take off the root's label and make the rest binary.
@@ -282,13 +278,15 @@ class Grammar:
             tree = below
         return binarize(tree, horizontal=self.horizontal, factor=self.factor)
 
-    def derivation(self, tree: Tree, index: int = 0) -> NDArray[np.int32]:
-        """The nodes of a tree, as :func:`~maxmargin.decoders.cky.cky_core` writes them.
+    def derivation(self, tree: Tree, index: int = 0) -> tuple[NDArray[np.int32], list[str]]:
+        """The nodes of a tree, as :func:`~maxmargin.decoders.cky.cky_core` writes them, and its words.
 
         Returns
         -------
-        int32 array of shape (2 * n_words - 1, 4)
+        nodes : int32 array of shape (2 * n_words - 1, 4)
             ``(start, end, symbol, rule)`` in preorder; ``rule`` is -1 over a word.
+        words : list of str
+            Without empty elements if the grammar has none.
 
         Raises
         ------
@@ -320,7 +318,7 @@ class Grammar:
                 raise DataError(f"tree {index} is outside the grammar, which has no {what}")
             out[k] = start, start + sizes[k], numbers[k], rule
             start += node.is_preterminal
-        return out
+        return out, [word for node in nodes for word in node.children if isinstance(word, str)]
 
     def tree(self, nodes: NDArray[np.int32], words: Sequence[str], *, complete: bool = True) -> Tree:
         """The tree of the nodes that a decoder wrote: the inverse of :meth:`derivation`.

@@ -1,7 +1,7 @@
 """The treebank grammar: relative frequencies of rules and words, the classic baseline for a trained parser.
 
-``log p(tree, words)`` up to a constant of the sentence is the sum of ``log p(rule | parent)``, ``log p(symbol at the top)``
-and, by Bayes' rule, ``log p(symbol | word) - log p(symbol)`` over the words.
+Up to a constant of the sentence, ``log p(tree, words)`` is the sum of ``log p(rule | parent)`` over the rules,
+``log p(symbol)`` of the top and, by Bayes' rule, ``log p(symbol | word) - log p(symbol)`` over the words.
 """
 
 from __future__ import annotations
@@ -74,11 +74,11 @@ class TreebankGrammar:
         rules, tops = np.zeros(len(grammar.parent)), np.zeros(n_symbols)
         words: dict[str, Floats] = defaultdict(lambda: np.zeros(n_symbols))
         for i, tree in enumerate(trees):
-            nodes = grammar.derivation(tree, i)
+            nodes, leaves = grammar.derivation(tree, i)
             leaf = nodes[:, 3] < 0
             np.add.at(rules, nodes[~leaf, 3], 1.0)
             tops[nodes[0, 2]] += 1.0
-            for word, symbol in zip(grammar.words_of(tree), nodes[leaf, 2].tolist(), strict=True):
+            for word, symbol in zip(leaves, nodes[leaf, 2].tolist(), strict=True):
                 words[word][symbol] += 1.0
         kinds: dict[str, Floats] = defaultdict(lambda: np.zeros(n_symbols))
         for word, counts in words.items():

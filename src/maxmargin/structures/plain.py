@@ -12,6 +12,7 @@ feature vectors, and the feature map is the identity.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -116,12 +117,15 @@ def dense_vector(
     if isinstance(vector, Mapping):
         if n_features is None:
             raise StructureError("joint_features returns mappings: the structure must set n_features")
-        index = np.fromiter(vector.keys(), np.int64, len(vector))
+        try:
+            index = np.fromiter(map(operator.index, vector), np.int64, len(vector))
+        except TypeError:
+            raise DataError(f"{what}: feature index that is no integer in {list(vector)!r:.60}") from None
         if len(index) and (index.min() < 0 or index.max() >= n_features):
             raise DataError(f"{what}: feature index outside 0..{n_features - 1}")
         value, length = np.fromiter(vector.values(), np.float64, len(vector)), n_features
     elif hasattr(vector, "tocsr"):
-        row = vector.tocsr()
+        row = vector.tocsr(copy=True)
         if row.shape[0] != 1:
             raise DataError(f"{what}: joint_features returned a matrix of shape {row.shape}; it must be one row")
         row.sum_duplicates()

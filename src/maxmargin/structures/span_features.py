@@ -1,9 +1,9 @@
 """Features of words and of spans of words, from numbers of word types: no string is built for a span.
 
-A *view* maps a word to what it shares with others: its last two letters, its shape, ... Each view has a vocabulary, met in
-the training sentences. The features of a word are views of the word and its neighbours. Those of a span of two words or
-more are views of the two words at each end and of the neighbours on both sides, and its length. Each view and place has
-a block of consecutive features, so that a feature's number is a sum.
+A *view* maps a word to what it shares with others: its last two letters, its shape, ... Each view has a vocabulary, met
+in the training sentences. The features of a word are views of the word and its neighbours. Those of a span of two words
+or more are views of the two words at each end and of the neighbours on both sides, and its length. Each view and place
+has a block of consecutive features, so that a feature's number is a sum.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -126,8 +127,8 @@ def read_sentences(X: Iterable[Any]) -> Sentences:
         if not isinstance(word, tuple) or len(word) != width or not all(isinstance(part, str) for part in word):
             i = int(np.searchsorted(start, k, side="right")) - 1
             raise DataError(
-                f"sentence {i}, word {k - start[i]} is {word!r:.60}; give every word as a str, or every word as a tuple of "
-                "str: the word and the same number of further columns"
+                f"sentence {i}, word {k - start[i]} is {word!r:.60}; give every word as a str, or every word as a tuple "
+                "of str: the word and the same number of further columns"
             )
     return Sentences(start, [list(column) for column in zip(*flat, strict=True)])
 
@@ -248,9 +249,15 @@ class SpanFeatures:
             values = (["(boundary)", *self.vocabularies[view]] for view, *_ in views)
             named.append([f"{place} = {v}" for place, vs in zip(places, values) for v in vs])
         bounds = [1, *_LONGER_THAN.tolist()]
-        named[1] += [f"length {low + 1} to {high}" for low, high in zip(bounds, bounds[1:])]
+        named[1] += [f"length {low + 1} to {high}" for low, high in pairwise(bounds)]
         named[1].append(f"length above {bounds[-1]}")
         return named[0], named[1]
+
+    @property
+    def n_features(self) -> tuple[int, int]:
+        """Number of features of words and of spans."""
+        words = sum(self._size(view) for view, _ in self._word_places)
+        return words, sum(self._size(view) for view, *_ in self._span_places) + len(_LONGER_THAN) + 1
 
     def _size(self, view: str) -> int:
         return len(self.vocabularies[view]) + 1

@@ -1,265 +1,224 @@
 """Constituency trees: weights of tags, of spans and of rules; CKY; wrong constituents or 0/1 as the task loss.
 
 A tree is scored through its binary tree (see :mod:`.grammar`). A word adds the potential of its tag and that of the
-unary chain above the tag; a node over two words or more that of its symbol over the span, and the weight of its rule; the
-top adds the weight of its symbol. Words and spans have the features of :mod:`.span_features`.
-
-Potentials of an example: words times tags, words times chains, spans times span symbols, one for the truth, then the
-rules and the tops, which are the same for all examples. The one *for the truth* has no features: it is always 0, and
-the true tree alone has it as a part. So the 0/1 loss decomposes too: 1, minus 1 on that part.
-
-An output is an int32 vector: number of fragments (0 for a complete tree), then ``(start, end, symbol, rule)`` of every
-node in preorder, as :func:`~maxmargin.decoders.cky.cky_core` writes them. Sources: Taskar, Klein, Collins, Koller,
-Manning (2004); Hall, Durrett, Klein (2014) for features of spans.
+unary chain above the tag; a node over several words that of its symbol over the span, and the weight of its rule; the
+top adds the weight of its symbol. Words and spans have the features of :mod:`.span_features`. Decoding takes time in
+proportion to the rules and the cube of the sentence's length. Sources: Taskar, Klein, Collins, Koller, Manning (2004);
+Hall, Durrett, Klein (2014) for features of spans.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._compiled import compiled
 from ..data.brackets import Tree
-from ..decoders.cky import cky_core, span_index
-from ..decoders.second_tree import second_tree_core
 from ..errors import DataError
-from .base import Encoded, RowGroup, Structure, make_pack
-from .grammar import Factor, Grammar, labels_of
-from .span_features import SpanFeatures, read_sentences
+from .base import Encoded, RowGroup, Structure, freeze, make_pack
+from .grammar import Factor, Grammar, labels_of, symbol_of
+from .span_features import Sentences, SpanFeatures, read_sentences
+from .tree_kernels import CHAIN, LOSSES, SPAN, TAG, TOP
 
 __all__ = ["TreeStructure", "TreeWeights"]
 
-# groups of rows
-TAGS, CHAINS, SPANS, TRUTH = 0, 1, 2, 3
 
-# pack.ints: sizes, then positions in pack.table
-N_SYMBOLS, N_RULES = 0, 1
-RULE_START, RULE_RIGHT, RULE_PARENT = 2, 3, 4
-# number of labels of every chain and span symbol, and how many any two of them share
-CHAIN_SIZE, SPAN_SIZE, CHAIN_SHARED, SPAN_SHARED = 5, 6, 7, 8
+class TreeWeights(NamedTuple):
+    """Weights by what they stand for; all are views.
 
-# pack.table begins with four columns a symbol, -1 where it has none: tag and chain (over a word), span symbol, top
-TAG, CHAIN, SPAN, TOP = 0, 1, 2, 3
+    Attributes
+    ----------
+    tags, chains : float64 arrays of shapes (n_word_features, n_tags) and (n_word_features, n_chains)
+    spans : float64 array of shape (n_span_features, n_span_symbols)
+    rules, tops : float64 arrays of shapes (n_rules,) and (n_tops,)
+    """
 
-
-@compiled
-def _sizes(pack, i):
-    """Number of words and of spans, and where the potentials of chains, of spans, and of the truth begin."""
-    n_words = pack.row_start[TAGS, i + 1] - pack.row_start[TAGS, i]
-    n_spans = pack.row_start[SPANS, i + 1] - pack.row_start[SPANS, i]
-    chains_at = n_words * pack.groups[TAGS, 0]
-    spans_at = chains_at + n_words * pack.groups[CHAINS, 0]
-    return n_words, n_spans, chains_at, spans_at, spans_at + n_spans * pack.groups[SPANS, 0]
+    tags: NDArray[np.float64]
+    chains: NDArray[np.float64]
+    spans: NDArray[np.float64]
+    rules: NDArray[np.float64]
+    tops: NDArray[np.float64]
 
 
-@compiled
-def _scores(pack, i, theta):
-    """What the decoder wants: scores of the symbols over words, over spans, and at the top."""
-    n_words, n_spans, chains_at, spans_at, truth_at = _sizes(pack, i)
-    n_tags, n_chains, n_kinds = pack.groups[TAGS, 0], pack.groups[CHAINS, 0], pack.groups[SPANS, 0]
-    n_symbols = pack.ints[N_SYMBOLS]
-    tops_at = truth_at + 1 + pack.ints[N_RULES]
-    lexical = np.empty(n_words * n_symbols)
-    span = np.empty(n_spans * n_symbols)
-    top = np.empty(n_symbols)
-    for s in range(n_symbols):
-        tag, chain, kind = pack.table[4 * s + TAG], pack.table[4 * s + CHAIN], pack.table[4 * s + TOP]
-        top[s] = theta[tops_at + kind] if kind >= 0 else -np.inf
-        for t in range(n_words):
-            score = -np.inf
-            if tag >= 0:
-                score = theta[t * n_tags + tag] + theta[chains_at + t * n_chains + chain]
-            lexical[t * n_symbols + s] = score
-    for t in range(n_spans):
-        for s in range(n_symbols):
-            kind = pack.table[4 * s + SPAN]
-            span[t * n_symbols + s] = theta[spans_at + t * n_kinds + kind] if kind >= 0 else 0.0
-    return lexical, span, top, theta[truth_at + 1 : tops_at]
+class TreeStructure(Structure):
+    """Constituency trees over sentences.
+
+    Parameters
+    ----------
+    grammar : Grammar
+    features : SpanFeatures
+    loss : {"constituents", "zero_one"}
+        The number of wrong constituents: those predicted that are not in the truth, and those in the truth that are not
+        predicted; a tag is a constituent over its word. Or 1 for every tree but the truth.
+
+    Attributes
+    ----------
+    tags, chains, span_symbols : lists of str
+        What stands right above words (empty: nothing), the chains above that, and what covers several words.
+    """
+
+    def __init__(
+        self, grammar: Grammar, features: SpanFeatures, *, loss: Literal["constituents", "zero_one"] = "constituents"
+    ) -> None:
+        if loss not in LOSSES:
+            raise DataError(f"loss must be one of {sorted(LOSSES)}, not {loss!r}")
+        self.grammar, self.span_features, self.loss_name = grammar, features, loss
+        self.decode, self.parts, self.augment, self.loss = LOSSES[loss]
+        tags, chains, kinds = _Numbered(), _Numbered(), _Numbered()
+        columns = np.full((len(grammar.symbols), 4), -1, np.int32)
+        for s in grammar.lexical.tolist():
+            labels = labels_of(grammar.symbols[s])
+            columns[s, TAG] = tags[symbol_of(labels[-1:])]
+            columns[s, CHAIN] = chains[symbol_of(labels[:-1])]
+        for s in np.unique(grammar.parent).tolist():
+            columns[s, SPAN] = kinds[grammar.symbols[s]]
+        columns[grammar.tops, TOP] = np.arange(len(grammar.tops))
+        self.tags, self.chains, self.span_symbols = list(tags), list(chains), list(kinds)
+        chain_size, chain_shared = _overlaps(self.chains)
+        span_size, span_shared = _overlaps(self.span_symbols)
+        pieces = [
+            columns.ravel(), grammar.rule_start, grammar.right, grammar.parent, chain_size, span_size, chain_shared,
+            span_shared,
+        ]  # fmt: skip
+        positions = np.cumsum([len(piece) for piece in pieces[:-1]])
+        self._ints = np.array([len(grammar.symbols), len(grammar.parent), *positions], np.int64)
+        self._table = freeze(np.concatenate(pieces), np.int32)
+
+    @classmethod
+    def from_trees(
+        cls,
+        X: Sequence[Any],
+        trees: Sequence[Tree],
+        *,
+        loss: Literal["constituents", "zero_one"] = "constituents",
+        horizontal: int = 1,
+        factor: Factor = "right",
+        functions: bool = False,
+        empty: bool = False,
+        min_count: int = 1,
+        frequent: int = 5,
+    ) -> TreeStructure:
+        """Grammar and vocabularies of a treebank.
+
+        Parameters
+        ----------
+        X : sequence of sentences
+            See :func:`~maxmargin.structures.span_features.read_sentences`.
+        trees : sequence of Tree
+        horizontal, factor, functions, empty
+            See :meth:`.Grammar.from_trees`.
+        min_count, frequent
+            See :meth:`.SpanFeatures.fit`.
+
+        Raises
+        ------
+        DataError
+            For sentences or trees that cannot be read (with their index).
+        """
+        grammar = Grammar.from_trees(trees, horizontal=horizontal, factor=factor, functions=functions, empty=empty)
+        features = SpanFeatures.fit(read_sentences(X), min_count=min_count, frequent=frequent)
+        return cls(grammar, features, loss=loss)
+
+    def encode(self, X: Sequence[Any], Y: Sequence[Tree] | None = None) -> Encoded:
+        """Encode sentences and their trees.
+
+        ``extra`` holds the :class:`.Sentences` and ``output_start``, int64 array of shape (n_sentences + 1,): how long
+        outputs are, summed up.
+
+        Raises
+        ------
+        DataError
+            For sentences that cannot be read, trees over other words, and trees outside the grammar: names the
+            sentence or tree.
+        """
+        sentences = read_sentences(X)
+        words, spans = self.span_features.encode(sentences)
+        lengths = sentences.lengths
+        output_start = np.concatenate([[0], np.cumsum(8 * lengths - 3)]).astype(np.int64)
+        target = () if Y is None else self._targets(sentences, Y)
+        sparse = dict(indptr=words.indptr, indices=words.indices, n_sparse=words.n_features)
+        pack = make_pack(
+            [
+                RowGroup(len(self.tags), words.start, **sparse),
+                RowGroup(len(self.chains), words.start, **sparse),
+                RowGroup(len(self.span_symbols), spans.start, spans.indptr, spans.indices, n_sparse=spans.n_features),
+                RowGroup(1, np.arange(len(lengths) + 1)),
+            ],
+            n_shared=len(self.grammar.parent) + len(self.grammar.tops),
+            target=target,
+            target_start=() if Y is None else output_start,
+            ints=self._ints,
+            table=self._table,
+        )
+        longest = int(lengths.max(initial=1))
+        return Encoded.of(
+            pack, n_output=8 * longest - 3, n_parts=4 * longest, sentences=sentences, output_start=output_start
+        )
+
+    def _targets(self, sentences: Sentences, trees: Sequence[Tree]) -> NDArray[np.int32]:
+        n = len(sentences.lengths)
+        if len(trees) != n:
+            raise DataError(f"{n} sentences but {len(trees)} trees")
+        pieces = [np.zeros(0, np.int32)]
+        for i, tree in enumerate(trees):
+            nodes, words = self.grammar.derivation(tree, i)
+            given = sentences.words(i)
+            if words != given:
+                t = next((t for t, (a, b) in enumerate(zip(given, words)) if a != b), min(len(given), len(words)))
+                raise DataError(
+                    f"tree {i} has other words than sentence {i}: {' '.join(words[t : t + 3])!r} for "
+                    f"{' '.join(given[t : t + 3])!r} at word {t}"
+                )
+            pieces += [np.zeros(1, np.int32), nodes.ravel()]
+        return np.concatenate(pieces)
+
+    @staticmethod
+    def complete(out: NDArray[np.int32]) -> bool:
+        """Whether an output is one tree; otherwise the sentence is outside the grammar, and the output is fragments."""
+        return bool(out[0] == 0)
+
+    def output(self, encoded: Encoded, i: int, out: NDArray[np.int32]) -> Tree:
+        """The tree of an output; fragments are put under one root (see :meth:`complete`)."""
+        words = encoded.extra["sentences"].words(i)
+        n_nodes = 2 * len(words) - max(1, int(out[0]))
+        return self.grammar.tree(out[1 : 1 + 4 * n_nodes].reshape(-1, 4), words, complete=self.complete(out))
+
+    def split(self, w: NDArray[np.float64]) -> TreeWeights:
+        """The weights by what they stand for."""
+        n_words, n_spans = self.span_features.n_features
+        blocks, at = [], 0
+        for rows, names in ((n_words, self.tags), (n_words, self.chains), (n_spans, self.span_symbols)):
+            blocks.append(w[at : at + rows * len(names)].reshape(rows, len(names)))
+            at += rows * len(names)
+        n_rules = len(self.grammar.parent)
+        return TreeWeights(*blocks, w[at : at + n_rules], w[at + n_rules :])
+
+    def state(self) -> dict[str, Any]:
+        """Everything that :meth:`from_state` needs: strings, numbers, None, lists of strings, and arrays."""
+        views = {f"view {name}": values for name, values in self.span_features.vocabularies.items()}
+        return {"loss": self.loss_name, **self.grammar.state(), **views}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> TreeStructure:
+        """The structure of a :meth:`state`."""
+        views = {name[5:]: values for name, values in state.items() if name.startswith("view ")}
+        grammar = {name: value for name, value in state.items() if name != "loss" and not name.startswith("view ")}
+        return cls(Grammar.from_state(grammar), SpanFeatures(views), loss=state["loss"])
 
 
-@compiled
-def _rules(pack):
-    n_symbols, n_rules = pack.ints[N_SYMBOLS], pack.ints[N_RULES]
-    start, right, parent = pack.ints[RULE_START], pack.ints[RULE_RIGHT], pack.ints[RULE_PARENT]
-    return (
-        pack.table[start : start + n_symbols + 1],
-        pack.table[right : right + n_rules],
-        pack.table[parent : parent + n_rules],
-    )
+class _Numbered(dict[str, int]):
+    """Gives every new name the next number."""
+
+    def __missing__(self, name: str) -> int:
+        self[name] = number = len(self)
+        return number
 
 
-@compiled
-def _decode(pack, i, theta, out):
-    n_words = pack.row_start[TAGS, i + 1] - pack.row_start[TAGS, i]
-    lexical, span, top, weight = _scores(pack, i, theta)
-    start, right, parent = _rules(pack)
-    score, _, out[0] = cky_core(
-        lexical, n_words, pack.ints[N_SYMBOLS], span, start, right, parent, weight, top, out[1:]
-    )
-    return score
-
-
-@compiled
-def _n_nodes(pack, i, out):
-    n_words = pack.row_start[TAGS, i + 1] - pack.row_start[TAGS, i]
-    return 2 * n_words - max(1, out[0])
-
-
-@compiled
-def _parts(pack, i, out, parts):
-    n_words, _, chains_at, spans_at, truth_at = _sizes(pack, i)
-    n_tags, n_chains, n_kinds = pack.groups[TAGS, 0], pack.groups[CHAINS, 0], pack.groups[SPANS, 0]
-    m = np.int64(0)
-    for q in range(_n_nodes(pack, i, out)):
-        start, end, symbol, rule = out[4 * q + 1], out[4 * q + 2], out[4 * q + 3], out[4 * q + 4]
-        if rule >= 0:
-            parts[m] = spans_at + span_index(start, end, n_words) * n_kinds + pack.table[4 * symbol + SPAN]
-            parts[m + 1] = truth_at + 1 + rule
-            m += 2
-        elif symbol >= 0:
-            parts[m] = start * n_tags + pack.table[4 * symbol + TAG]
-            parts[m + 1] = chains_at + start * n_chains + pack.table[4 * symbol + CHAIN]
-            m += 2
-    if out[0] == 0:
-        parts[m] = truth_at + 1 + pack.ints[N_RULES] + pack.table[4 * out[3] + TOP]
-        m += 1
-    return m
-
-
-# Loss "constituents". Over one span let T be the labels of the truth and P those predicted: as multisets they differ in
-# |T| + |P| - 2 |T & P| labels. A tag is a label of its own beside those of its chain.
-
-
-@compiled
-def _augment(pack, i, theta):
-    n_words, n_spans, chains_at, spans_at, _ = _sizes(pack, i)
-    n_tags, n_chains, n_kinds = pack.groups[TAGS, 0], pack.groups[CHAINS, 0], pack.groups[SPANS, 0]
-    for q in range(chains_at):
-        theta[q] += 1.0
-    for t in range(n_words):
-        for q in range(n_chains):
-            theta[chains_at + t * n_chains + q] += pack.table[pack.ints[CHAIN_SIZE] + q]
-    for t in range(n_spans):
-        for q in range(n_kinds):
-            theta[spans_at + t * n_kinds + q] += pack.table[pack.ints[SPAN_SIZE] + q]
-    constant = 0.0
-    for at in range(pack.target_start[i] + 1, pack.target_start[i + 1], 4):
-        start, end, symbol = pack.target[at], pack.target[at + 1], pack.target[at + 2]
-        if end - start == 1:
-            tag, chain = pack.table[4 * symbol + TAG], pack.table[4 * symbol + CHAIN]
-            constant += 1.0 + pack.table[pack.ints[CHAIN_SIZE] + chain]
-            theta[start * n_tags + tag] -= 2.0
-            shared = pack.ints[CHAIN_SHARED] + chain * n_chains
-            for q in range(n_chains):
-                theta[chains_at + start * n_chains + q] -= 2.0 * pack.table[shared + q]
-        else:
-            kind = pack.table[4 * symbol + SPAN]
-            constant += pack.table[pack.ints[SPAN_SIZE] + kind]
-            first = spans_at + span_index(start, end, n_words) * n_kinds
-            shared = pack.ints[SPAN_SHARED] + kind * n_kinds
-            for q in range(n_kinds):
-                theta[first + q] -= 2.0 * pack.table[shared + q]
-    return constant
-
-
-@compiled
-def _n_labels(pack, symbol, over_word):
-    if symbol < 0:
-        return np.int64(0)
-    if over_word:
-        return np.int64(1 + pack.table[pack.ints[CHAIN_SIZE] + pack.table[4 * symbol + CHAIN]])
-    return np.int64(pack.table[pack.ints[SPAN_SIZE] + pack.table[4 * symbol + SPAN]])
-
-
-@compiled
-def _n_shared(pack, a, b, over_word):
-    """Number of labels that two symbols over the same span share."""
-    if b < 0:
-        return np.int64(0)
-    if over_word:
-        first = pack.ints[CHAIN_SHARED] + pack.table[4 * a + CHAIN] * pack.groups[CHAINS, 0]
-        same_tag = 1 if pack.table[4 * a + TAG] == pack.table[4 * b + TAG] else 0
-        return np.int64(same_tag + pack.table[first + pack.table[4 * b + CHAIN]])
-    first = pack.ints[SPAN_SHARED] + pack.table[4 * a + SPAN] * pack.groups[SPANS, 0]
-    return np.int64(pack.table[first + pack.table[4 * b + SPAN]])
-
-
-@compiled
-def _loss(pack, i, out):
-    total = np.int64(0)
-    n_out = 4 * _n_nodes(pack, i, out) + 1
-    for q in range(1, n_out, 4):
-        total += _n_labels(pack, out[q + 2], out[q + 1] - out[q] == 1)
-    q = 1
-    for at in range(pack.target_start[i] + 1, pack.target_start[i + 1], 4):
-        start, end, symbol = pack.target[at], pack.target[at + 1], pack.target[at + 2]
-        total += _n_labels(pack, symbol, end - start == 1)
-        # both trees list their spans by start, then the longest first
-        while q < n_out and (out[q] < start or (out[q] == start and out[q + 1] > end)):
-            q += 4
-        if q < n_out and out[q] == start and out[q + 1] == end:
-            total -= 2 * _n_shared(pack, symbol, out[q + 2], end - start == 1)
-    return float(total)
-
-
-# Loss "zero_one"
-
-
-@compiled
-def _is_truth(pack, i, out):
-    at = pack.target_start[i]
-    for q in range(pack.target_start[i + 1] - at):
-        if out[q] != pack.target[at + q]:
-            return False
-    return True
-
-
-@compiled
-def _decode_zero_one(pack, i, theta, out):
-    """As `_decode`; if the truth is the best tree but has a penalty, the second-best one may be better."""
-    score = _decode(pack, i, theta, out)
-    reward = theta[_sizes(pack, i)[4]]
-    if reward == 0.0 or not _is_truth(pack, i, out):
-        return score
-    lexical, span, top, weight = _scores(pack, i, theta)
-    start, right, parent = _rules(pack)
-    n_words = pack.row_start[TAGS, i + 1] - pack.row_start[TAGS, i]
-    behind = second_tree_core(
-        lexical, n_words, pack.ints[N_SYMBOLS], span, start, right, parent, weight, top, out[1:]
-    )
-    if behind <= -reward:
-        return score - behind
-    for q in range(pack.target_start[i + 1] - pack.target_start[i]):
-        out[q] = pack.target[pack.target_start[i] + q]
-    return score + reward
-
-
-@compiled
-def _parts_zero_one(pack, i, out, parts):
-    m = _parts(pack, i, out, parts)
-    if len(pack.target) > 0 and _is_truth(pack, i, out):
-        parts[m] = _sizes(pack, i)[4]
-        m += 1
-    return m
-
-
-@compiled
-def _augment_zero_one(pack, i, theta):
-    theta[_sizes(pack, i)[4]] -= 1.0
-    return 1.0
-
-
-@compiled
-def _loss_zero_one(pack, i, out):
-    return 0.0 if _is_truth(pack, i, out) else 1.0
-
-
-_LOSSES = {
-    "constituents": (_decode, _parts, _augment, _loss),
-    "zero_one": (_decode_zero_one, _parts_zero_one, _augment_zero_one, _loss_zero_one),
-}
+def _overlaps(symbols: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Number of labels of every symbol, and how many any two of them share (row by row)."""
+    labels = [Counter(labels_of(symbol)) for symbol in symbols]
+    shared = [(a & b).total() if a and b else 0 for a in labels for b in labels]
+    return np.array([a.total() for a in labels], np.int64), np.array(shared, np.int64)
