@@ -25,7 +25,7 @@ from .solvers.loop import Record, Result, minimize
 from .solvers.oracle import Oracle
 from .status import Status
 
-__all__ = ["LabelIndex", "MarginEstimator", "check_sample_weight", "resolve_n_jobs"]
+__all__ = ["LabelIndex", "MarginEstimator", "check_number", "check_sample_weight", "resolve_n_jobs"]
 
 Reals = NDArray[np.float64]
 
@@ -64,11 +64,11 @@ class MarginEstimator(BaseEstimator):  # type: ignore[misc]
     solver_: str
 
     def _check_parameters(self) -> None:
-        _number(self, "C", low=0.0, low_allowed=False)
-        _number(self, "tol", low=0.0)
-        _number(self, "max_passes", low=1, integral=True)
+        check_number(self, "C", low=0.0, low_allowed=False)
+        check_number(self, "tol", low=0.0)
+        check_number(self, "max_passes", low=1, integral=True)
         if self.max_time is not None:
-            _number(self, "max_time", low=0.0)
+            check_number(self, "max_time", low=0.0)
         if self.callback is not None and not callable(self.callback):
             raise ValueError(f"callback must be callable, not {self.callback!r}")
         resolve_n_jobs(self.n_jobs)
@@ -145,7 +145,8 @@ class MarginEstimator(BaseEstimator):  # type: ignore[misc]
         return state
 
 
-def _number(estimator: Any, name: str, *, low: float, low_allowed: bool = True, integral: bool = False) -> None:
+def check_number(estimator: Any, name: str, *, low: float, low_allowed: bool = True, integral: bool = False) -> None:
+    """Refuse a parameter that is no finite number (or integer) of the range asked for."""
     value = getattr(estimator, name)
     kind = numbers.Integral if integral else numbers.Real
     good = isinstance(value, kind) and not isinstance(value, bool) and not math.isnan(float(value))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -13,7 +14,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._estimator import MarginEstimator, check_sample_weight
+from ._estimator import MarginEstimator, check_number, check_sample_weight
 from .errors import DataError
 from .structures.base import Encoded
 
@@ -140,12 +141,16 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):  # type: ignore[misc]
         from .structures.rows import merge_equal_rows
 
         self._check_parameters()
+        check_number(self, "intercept_scaling", low=0.0, low_allowed=False)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", accept_large_sparse=True)
         check_classification_targets(y)
-        classes, number = np.unique(y, return_inverse=True)
+        weight = check_sample_weight(sample_weight, len(y))
+        used = np.ones(len(y), bool) if weight is None else weight > 0
+        classes = np.unique(y[used])  # a class whose rows all have weight 0 is absent
+        number = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
         if len(classes) < 2:
-            raise DataError(f"MulticlassSVM needs at least two classes; y has one class only: {classes[0]!r}")
-        weight = self._weights(sample_weight, classes, y)
+            raise DataError(f"MulticlassSVM needs at least two classes; y has one class only: {classes.tolist()[0]!r}")
+        weight = self._weights(weight, classes, y, used)
         costs = None
         if not isinstance(self.loss, str):
             costs = np.asarray(self.loss, np.float64)
@@ -156,9 +161,9 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):  # type: ignore[misc]
         order, weight = merge_equal_rows(X, number, weight)
         encoded: Encoded = structure.encode(_with_constant(X, self._constant()), number)
         initial = None
-        if self.warm_start and hasattr(self, "coef_") and np.array_equal(self.classes_, classes):
-            if self.coef_.shape[1] == X.shape[1]:
-                initial = _joined(self.coef_, self.intercept_, self._constant())
+        same = self.warm_start and hasattr(self, "coef_") and self.coef_.shape[1] == X.shape[1]
+        if same and np.array_equal(self.classes_, classes):
+            initial = _joined(self.coef_, self.intercept_, self._constant())
         result = self._optimize(CompiledOracle(structure, encoded), weight, initial, order=order)
         W = result.w.reshape(-1, len(classes))
         self.classes_ = classes
@@ -172,17 +177,28 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):  # type: ignore[misc]
         return float(self.intercept_scaling) if self.fit_intercept else 0.0
 
     def _weights(
-        self, sample_weight: ArrayLike | None, classes: NDArray[Any], y: NDArray[Any]
+        self, weight: NDArray[np.float64] | None, classes: NDArray[Any], y: NDArray[Any], used: NDArray[np.bool_]
     ) -> NDArray[np.float64] | None:
-        weight = check_sample_weight(sample_weight, len(y))
+        """Weights of the rows times those of their classes."""
         if self.class_weight is None:
             return weight
         if isinstance(self.class_weight, dict):
-            unknown = [label for label in self.class_weight if label not in classes.tolist()]
-            if unknown:
-                raise DataError(f"class_weight names the class {unknown[0]!r}, which is not in y")
-        factors = compute_class_weight(self.class_weight, classes=classes, y=y)
-        return check_sample_weight((1.0 if weight is None else weight) * factors[np.searchsorted(classes, y)], len(y))
+            known = set(np.unique(y).tolist())
+            for label, factor in self.class_weight.items():
+                if label not in known:
+                    raise DataError(f"class_weight names the class {label!r}, which is not in y")
+                if not (isinstance(factor, numbers.Real) and 0 <= float(factor) < np.inf):
+                    raise DataError(f"class_weight of {label!r} is {factor!r}; it must be finite and at least 0")
+            factors = np.array([float(self.class_weight.get(label, 1.0)) for label in classes.tolist()])
+        elif self.class_weight == "balanced":
+            factors = compute_class_weight("balanced", classes=classes, y=y[used])
+        else:
+            raise ValueError(f"class_weight must be a dict, 'balanced' or None, not {self.class_weight!r}")
+        out = np.where(used, 1.0, 0.0) if weight is None else weight.copy()
+        out[used] *= factors[np.searchsorted(classes, y[used])]
+        if not out.any():
+            raise DataError("class_weight is zero for every class in y: there is nothing to learn from")
+        return out
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Scores of shape (n, n_classes); for two classes the difference second minus first, of shape (n,)."""

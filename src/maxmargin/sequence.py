@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ._estimator import LabelIndex, MarginEstimator, check_lengths, check_sample_weight, resolve_n_jobs
+from ._estimator import LabelIndex, MarginEstimator, check_lengths, check_number, check_sample_weight, resolve_n_jobs
 from .errors import DataError
 from .status import Status
 from .structures.attributes import AttributeIndex, Tokens, encode_tokens
@@ -149,6 +150,8 @@ class SequenceSVM(MarginEstimator):
             After Ctrl-C, with the best model so far already stored.
         """
         self._check_parameters()
+        check_number(self, "min_count", low=1, integral=True)
+        check_number(self, "completion_rounds", low=0, integral=True)
         check_lengths(X, y)
         tokens, index = self._training_tokens(X)
         lengths = np.diff(tokens.start)
@@ -159,11 +162,17 @@ class SequenceSVM(MarginEstimator):
         if not lengths.any():
             raise DataError("all sequences are empty: there is nothing to learn from")
         weight = check_sample_weight(sample_weight, len(X))
-        weight = (np.ones(len(X)) if weight is None else weight) * (lengths > 0)
-        if not weight.any():
+        self.skipped_ = np.flatnonzero(lengths == 0).tolist()
+        weight = np.ones(len(X)) if weight is None else weight
+        kept = np.flatnonzero((weight > 0) & (lengths > 0))
+        if not len(kept):
             raise DataError(
                 "sample_weight is zero for every sequence that is not empty: there is nothing to learn from"
             )
+        if (weight == 0).any():  # as if they had not been given: labels and attributes of theirs are unknown
+            X, y, weight = [X[i] for i in kept], [y[i] for i in kept], weight[kept]
+            tokens, index = self._training_tokens(X)
+        weight = weight * (np.diff(tokens.start) > 0)
         labels = LabelIndex(label for sequence in y for label in sequence if label is not None)
         if not len(labels):
             raise DataError("no label is known: there is nothing to learn from")
@@ -173,7 +182,6 @@ class SequenceSVM(MarginEstimator):
             tokens.start[-1],
         )
         self._fit_numbers(tokens, index, labels, flat, weight)
-        self.skipped_ = np.flatnonzero(lengths == 0).tolist()
         return self
 
     def _training_tokens(self, X: Sequence[Any]) -> tuple[Tokens, AttributeIndex]:
@@ -231,6 +239,8 @@ class SequenceSVM(MarginEstimator):
             if costs.shape != (n, n):
                 raise DataError(f"the cost matrix has shape {costs.shape}; it needs {(n, n)} for {n} labels")
             for label, factor in self.label_weight.items():
+                if not (isinstance(factor, numbers.Real) and 0 <= float(factor) < np.inf):
+                    raise DataError(f"label_weight of {label!r} is {factor!r}; it must be finite and at least 0")
                 if label not in labels.number:
                     raise DataError(f"label_weight names the label {label!r}, which is not in y")
                 costs[labels.number[label]] *= factor

@@ -63,7 +63,8 @@ def test_the_optimum_lies_between_dual_and_primal_after_every_pass(name: str, so
         assert record.dual <= value * (1 + 1e-9) <= record.primal * (1 + 2e-9)
     passes = [record.passes for record, _ in seen]
     assert passes == sorted(set(passes))
-    assert result.certificate.primal <= min(record.primal for record, _ in seen) * (1 + 1e-12)
+    if not ALL[solver].name.endswith("perceptron"):  # whose last weights count, not the best objective met
+        assert result.certificate.primal <= min(record.primal for record, _ in seen) * (1 + 1e-12)
     assert result.certificate.dual >= max(record.dual for record, _ in seen) * (1 - 1e-12)
 
 

@@ -27,7 +27,7 @@ def by_name(solver: Any) -> Any:
         For an unknown name: lists the known ones.
     """
     if not isinstance(solver, str):
-        if callable(getattr(solver, "start", None)) and hasattr(solver, "name"):
+        if not isinstance(solver, type) and callable(getattr(solver, "start", None)) and hasattr(solver, "name"):
             return solver
         raise ValueError(f"solver must be one of {sorted(BY_NAME)} or a solver object, not {solver!r}")
     from importlib import import_module

@@ -146,7 +146,11 @@ class _FrankWolfeRun(Run):
         return self._restore()
 
     def evaluate(self, w: NDArray[np.float64]) -> Evaluation:
-        """As any evaluation, and its planes join the working set: the calls of the decoder are not wasted."""
+        """As any evaluation, and its planes join the working set: the calls of the decoder are not wasted.
+
+        Gap sampling then visits all examples once: an evaluation was due because the known gaps promised more than is true.
+        """
+        self._visited_all = False
         return self.task.oracle.evaluate(w, self.task.examples, work=self.work, risk=True, n_jobs=self.task.n_jobs)
 
     def planes(self) -> Planes:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import DataError
+from ..errors import DataError, StructureError
 from ..problem import Certificate, Scaling, relative_gap
 from ..status import Status
 from .base import Run, Solver, Task, WarmStart
@@ -90,6 +90,11 @@ def certify(
     weight = task.weight[task.examples]
     bound, risk = float(weight @ found.slack / weight.sum()), float(weight @ found.risk / weight.sum())
     if task.oracle.exact:
+        if dual - primal > 1e-6 * (abs(primal) + abs(dual)):
+            raise StructureError(
+                f"{task.oracle.name}: the lower bound {dual:.10g} is above the objective {primal:.10g}: the loss-augmented "
+                "argmax of some example is not the maximum; run check_structure to find which"
+            )
         excess = found.risk - found.slack
         # scores are sums of products: allow their rounding, nothing more
         allowed = 1e-9 * (1.0 + np.abs(found.slack) + float(np.abs(w).max(initial=0.0)))

@@ -88,8 +88,12 @@ class Work:
         What is dropped depends on the number of passes alone, never on how full the arrays are.
         """
         if self.stamp % _KEEP_PASSES == 0:
-            n_planes, n_entries = int(self.planes.counts[0]), int(self.planes.counts[1])
-            self.planes = compacted(self.planes, n_planes // 2 + 1024, n_entries // 2 + 4096, self.stamp - _KEEP_PASSES)
+            self.make_room(_KEEP_PASSES)
+
+    def make_room(self, keep_passes: int) -> None:
+        """Drop planes without weight that were not used for so many passes."""
+        n_planes, n_entries = int(self.planes.counts[0]), int(self.planes.counts[1])
+        self.planes = compacted(self.planes, n_planes // 2 + 1024, n_entries // 2 + 4096, self.stamp - keep_passes)
 
     def extend(self, n_entries: int) -> None:
         """Half as much room again, and at least that for so many entries; planes keep their numbers."""
@@ -388,7 +392,8 @@ class PlainOracle(Oracle):
             y = argmax(self.X[i], frozen, self.Y[i])
             part, coef = self._plane(i, y)
             loss = self._loss(i, y)
-            slack[k] = loss + float(w[part] @ coef)
+            with np.errstate(over="ignore", invalid="ignore"):  # told apart below
+                slack[k] = loss + float(w[part] @ coef)
             if work is not None and (above is None or slack[k] > above[k]):
                 self._insert_one(work, k, i, part, coef, loss, ids)
         return Evaluation(_checked_slack(self, examples, slack), risks, ids)

@@ -127,8 +127,8 @@ def read_sentences(X: Iterable[Any]) -> Sentences:
         if not isinstance(word, tuple) or len(word) != width or not all(isinstance(part, str) for part in word):
             i = int(np.searchsorted(start, k, side="right")) - 1
             raise DataError(
-                f"sentence {i}, word {k - start[i]} is {word!r:.60}; give every word as a str, or every word as a tuple "
-                "of str: the word and the same number of further columns"
+                f"sentence {i}, word {k - start[i]} is {word!r:.60}; give each word as a str, or each as a tuple of "
+                "str: the word and the same number of further columns"
             )
     return Sentences(start, [list(column) for column in zip(*flat, strict=True)])
 

@@ -79,7 +79,7 @@ class TreeStructure(Structure):
         self.tags, self.chains, self.span_symbols = list(tags), list(chains), list(kinds)
         chain_size, chain_shared = _overlaps(self.chains)
         span_size, span_shared = _overlaps(self.span_symbols)
-        pieces = [
+        pieces: list[NDArray[Any]] = [
             columns.ravel(), grammar.rule_start, grammar.right, grammar.parent, chain_size, span_size, chain_shared,
             span_shared,
         ]  # fmt: skip
@@ -139,7 +139,7 @@ class TreeStructure(Structure):
         lengths = sentences.lengths
         output_start = np.concatenate([[0], np.cumsum(8 * lengths - 3)]).astype(np.int64)
         target = () if Y is None else self._targets(sentences, Y)
-        sparse = dict(indptr=words.indptr, indices=words.indices, n_sparse=words.n_features)
+        sparse: dict[str, Any] = dict(indptr=words.indptr, indices=words.indices, n_sparse=words.n_features)
         pack = make_pack(
             [
                 RowGroup(len(self.tags), words.start, **sparse),
@@ -189,12 +189,11 @@ class TreeStructure(Structure):
     def split(self, w: NDArray[np.float64]) -> TreeWeights:
         """The weights by what they stand for."""
         n_words, n_spans = self.span_features.n_features
-        blocks, at = [], 0
-        for rows, names in ((n_words, self.tags), (n_words, self.chains), (n_spans, self.span_symbols)):
-            blocks.append(w[at : at + rows * len(names)].reshape(rows, len(names)))
-            at += rows * len(names)
-        n_rules = len(self.grammar.parent)
-        return TreeWeights(*blocks, w[at : at + n_rules], w[at + n_rules :])
+        shapes = [(n_words, len(self.tags)), (n_words, len(self.chains)), (n_spans, len(self.span_symbols))]
+        ends = np.cumsum([rows * columns for rows, columns in shapes] + [len(self.grammar.parent)])
+        *blocks, rules, tops = np.split(w, ends)
+        tags, chains, spans = (block.reshape(shape) for block, shape in zip(blocks, shapes))
+        return TreeWeights(tags, chains, spans, rules, tops)
 
     def state(self) -> dict[str, Any]:
         """Everything that :meth:`from_state` needs: strings, numbers, None, lists of strings, and arrays."""

@@ -11,12 +11,17 @@ every node in preorder, as :func:`~maxmargin.decoders.cky.cky_core` writes them.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._compiled import compiled
 from ..decoders.cky import cky_core, span_index
 from ..decoders.second_tree import second_tree_core
+from .base import Pack
 
 __all__ = ["CHAIN", "LOSSES", "SPAN", "TAG", "TOP"]
+
+Floats = NDArray[np.float64]
+Outputs = NDArray[np.int32]
 
 # groups of rows
 TAGS, CHAINS, SPANS, TRUTH = 0, 1, 2, 3
@@ -32,7 +37,7 @@ TAG, CHAIN, SPAN, TOP = 0, 1, 2, 3
 
 
 @compiled
-def _sizes(pack, i):
+def _sizes(pack: Pack, i: int) -> tuple[int, int, int, int, int]:
     """Number of words and of spans, and where the potentials of chains, of spans, and of the truth begin."""
     n_words = pack.row_start[TAGS, i + 1] - pack.row_start[TAGS, i]
     n_spans = pack.row_start[SPANS, i + 1] - pack.row_start[SPANS, i]
@@ -42,7 +47,7 @@ def _sizes(pack, i):
 
 
 @compiled
-def _scores(pack, i, theta):
+def _scores(pack: Pack, i: int, theta: Floats) -> tuple[Floats, Floats, Floats, Floats]:
     """What the decoder wants: scores of the symbols over words, over spans, and at the top."""
     n_words, n_spans, chains_at, spans_at, truth_at = _sizes(pack, i)
     n_tags, n_chains, n_kinds = pack.groups[TAGS, 0], pack.groups[CHAINS, 0], pack.groups[SPANS, 0]
@@ -67,7 +72,7 @@ def _scores(pack, i, theta):
 
 
 @compiled
-def _rules(pack):
+def _rules(pack: Pack) -> tuple[Outputs, Outputs, Outputs]:
     n_symbols, n_rules = pack.ints[N_SYMBOLS], pack.ints[N_RULES]
     start, right, parent = pack.ints[RULE_START], pack.ints[RULE_RIGHT], pack.ints[RULE_PARENT]
     return (
@@ -78,7 +83,7 @@ def _rules(pack):
 
 
 @compiled
-def _decode(pack, i, theta, out):
+def _decode(pack: Pack, i: int, theta: Floats, out: Outputs) -> float:
     n_words = pack.row_start[TAGS, i + 1] - pack.row_start[TAGS, i]
     lexical, span, top, weight = _scores(pack, i, theta)
     start, right, parent = _rules(pack)
@@ -89,13 +94,13 @@ def _decode(pack, i, theta, out):
 
 
 @compiled
-def _n_nodes(pack, i, out):
+def _n_nodes(pack: Pack, i: int, out: Outputs) -> int:
     n_words = pack.row_start[TAGS, i + 1] - pack.row_start[TAGS, i]
     return 2 * n_words - max(1, out[0])
 
 
 @compiled
-def _parts(pack, i, out, parts):
+def _parts(pack: Pack, i: int, out: Outputs, parts: Outputs) -> int:
     n_words, _, chains_at, spans_at, truth_at = _sizes(pack, i)
     n_tags, n_chains, n_kinds = pack.groups[TAGS, 0], pack.groups[CHAINS, 0], pack.groups[SPANS, 0]
     m = np.int64(0)
@@ -120,7 +125,7 @@ def _parts(pack, i, out, parts):
 
 
 @compiled
-def _augment(pack, i, theta):
+def _augment(pack: Pack, i: int, theta: Floats) -> float:
     n_words, n_spans, chains_at, spans_at, _ = _sizes(pack, i)
     n_tags, n_chains, n_kinds = pack.groups[TAGS, 0], pack.groups[CHAINS, 0], pack.groups[SPANS, 0]
     for q in range(chains_at):
@@ -152,7 +157,7 @@ def _augment(pack, i, theta):
 
 
 @compiled
-def _n_labels(pack, symbol, over_word):
+def _n_labels(pack: Pack, symbol: int, over_word: bool) -> int:
     if symbol < 0:
         return np.int64(0)
     if over_word:
@@ -161,7 +166,7 @@ def _n_labels(pack, symbol, over_word):
 
 
 @compiled
-def _n_shared(pack, a, b, over_word):
+def _n_shared(pack: Pack, a: int, b: int, over_word: bool) -> int:
     """Number of labels that two symbols over the same span share."""
     if b < 0:
         return np.int64(0)
@@ -174,7 +179,7 @@ def _n_shared(pack, a, b, over_word):
 
 
 @compiled
-def _loss(pack, i, out):
+def _loss(pack: Pack, i: int, out: Outputs) -> float:
     total = np.int64(0)
     n_out = 4 * _n_nodes(pack, i, out) + 1
     for q in range(1, n_out, 4):
@@ -195,7 +200,7 @@ def _loss(pack, i, out):
 
 
 @compiled
-def _is_truth(pack, i, out):
+def _is_truth(pack: Pack, i: int, out: Outputs) -> bool:
     at = pack.target_start[i]
     for q in range(pack.target_start[i + 1] - at):
         if out[q] != pack.target[at + q]:
@@ -204,7 +209,7 @@ def _is_truth(pack, i, out):
 
 
 @compiled
-def _decode_zero_one(pack, i, theta, out):
+def _decode_zero_one(pack: Pack, i: int, theta: Floats, out: Outputs) -> float:
     """As `_decode`; the truth has a penalty when the loss is added, and then the second-best tree may be better."""
     score = _decode(pack, i, theta, out)
     reward = theta[_sizes(pack, i)[4]]
@@ -222,7 +227,7 @@ def _decode_zero_one(pack, i, theta, out):
 
 
 @compiled
-def _parts_zero_one(pack, i, out, parts):
+def _parts_zero_one(pack: Pack, i: int, out: Outputs, parts: Outputs) -> int:
     m = _parts(pack, i, out, parts)
     if len(pack.target) > 0 and _is_truth(pack, i, out):
         parts[m] = _sizes(pack, i)[4]
@@ -231,13 +236,13 @@ def _parts_zero_one(pack, i, out, parts):
 
 
 @compiled
-def _augment_zero_one(pack, i, theta):
+def _augment_zero_one(pack: Pack, i: int, theta: Floats) -> float:
     theta[_sizes(pack, i)[4]] -= 1.0
     return 1.0
 
 
 @compiled
-def _loss_zero_one(pack, i, out):
+def _loss_zero_one(pack: Pack, i: int, out: Outputs) -> float:
     return 0.0 if _is_truth(pack, i, out) else 1.0
 
 
