@@ -146,7 +146,7 @@ class _OneSlackRun(Run):
         """Set ``w`` to that of the dual point; returns its dual value."""
         self.w[:] = 0.0
         value = 0.0
-        for cut, weight in zip(self.cuts, self.a, strict=True):
+        for cut, weight in zip(self.cuts, self.a, strict=False):  # an interrupt may leave a cut without weight yet
             if weight > 0.0:
                 self.w[cut.index] -= weight * cut.value
                 value += weight * cut.offset

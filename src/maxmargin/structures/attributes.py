@@ -67,16 +67,12 @@ class AttributeIndex:
         return list(self._numbers)
 
     def numbers(self, names: Sequence[Hashable], *, grow: bool) -> NDArray[np.int32]:
-        """Numbers of many names; unknown ones are added, or become -1."""
-        try:
-            if grow:
-                found: Iterable[int] = map(self._numbers.__getitem__, names)
-            else:
-                found = map(self._numbers.get, names, repeat(-1))  # type: ignore[arg-type]
-            return np.fromiter(found, np.int32, len(names))
-        except TypeError:
-            odd = next(name for name in names if not isinstance(name, Hashable))
-            raise DataError(f"attribute {odd!r} cannot be a name: names are strings or other hashable values") from None
+        """Numbers of many names; unknown ones are added, or become -1. TypeError for a name that is not hashable."""
+        if grow:
+            found: Iterable[int] = map(self._numbers.__getitem__, names)
+        else:
+            found = map(self._numbers.get, names, repeat(-1))  # type: ignore[arg-type]
+        return np.fromiter(found, np.int32, len(names))
 
     def restricted(self, keep: NDArray[np.bool_]) -> AttributeIndex:
         """The index of the names kept, in their order."""
@@ -113,7 +109,7 @@ def encode_tokens(X: Sequence[Any], index: AttributeIndex, *, grow: bool, n_dens
     if isinstance(X, str | bytes | Mapping):
         raise DataError(f"X must be a list of sequences, not a {type(X).__name__}")
     names: list[Any] = []
-    dense: list[NDArray[np.float64]] = []
+    dense: list[tuple[int, NDArray[np.float64]]] = []
     matrices: list[Any] = []
     lengths = np.zeros(len(X), np.int64)
     for i, sequence in enumerate(X):
@@ -122,12 +118,12 @@ def encode_tokens(X: Sequence[Any], index: AttributeIndex, *, grow: bool, n_dens
         if block is not None:
             if len(block) != lengths[i]:
                 raise DataError(f"sequence {i} has {lengths[i]} tokens with attributes but {len(block)} dense rows")
-            dense.append(block)
+            dense.append((i, block))
         if sparse is not None:
             (matrices if hasattr(sparse, "tocsr") else names).append(sparse)
     start = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     nonempty = int(np.count_nonzero(lengths))
-    has_dense = sum(len(b) > 0 for b in dense)
+    has_dense = sum(len(block) > 0 for _, block in dense)
     if names and matrices:
         raise DataError("some sequences are lists of attributes and some are matrices; give all in one form")
     if has_dense and has_dense != nonempty:
@@ -191,22 +187,25 @@ def _dense(block: NDArray[Any], i: int) -> NDArray[np.float64]:
     return out
 
 
-def _width(dense: list[NDArray[np.float64]]) -> int:
-    return next((b.shape[1] for b in dense if len(b)), 0)
+def _width(dense: list[tuple[int, NDArray[np.float64]]]) -> int:
+    return next((block.shape[1] for _, block in dense if len(block)), 0)
 
 
-def _stack(dense: list[NDArray[np.float64]], width: int, n_tokens: int) -> NDArray[np.float64] | None:
-    if width == 0 and not any(b.size for b in dense):
+def _stack(
+    dense: list[tuple[int, NDArray[np.float64]]], width: int, n_tokens: int
+) -> NDArray[np.float64] | None:
+    """All dense rows under each other; every block comes with the number of its sequence."""
+    filled = [(i, block) for i, block in dense if len(block)]
+    if width == 0 and not filled:
         return None
-    for i, block in enumerate(dense):
-        if len(block) and block.shape[1] != width:
+    for i, block in filled:
+        if block.shape[1] != width:
             raise DataError(f"sequence {i} has rows of {block.shape[1]} values; {width} are expected")
-    filled = [b for b in dense if len(b)]
     if not filled:
         if n_tokens:
             raise DataError(f"the sequences have no dense vectors; {width} values a token are expected")
         return np.zeros((0, width))
-    return np.concatenate(filled)
+    return np.concatenate([block for _, block in filled])
 
 
 def _from_names(
@@ -225,7 +224,14 @@ def _from_names(
     else:
         flat = list(chain.from_iterable(tokens))
     indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    numbers = index.numbers(flat, grow=grow)
+    try:
+        numbers = index.numbers(flat, grow=grow)
+    except TypeError:
+        k = next(k for k, name in enumerate(flat) if not isinstance(name, Hashable))
+        i, t = _position(names, k)
+        raise DataError(
+            f"sequence {i}, token {t}: attribute {flat[k]!r} cannot be a name: names are strings or other hashable values"
+        ) from None
     return _canonical(indptr, numbers, values, len(index))
 
 
@@ -256,13 +262,15 @@ def _names_and_values(names: list[Any], tokens: list[Any], total: int) -> tuple[
             flat.extend(token)
             numbers.extend(repeat(1.0, len(token)))
     try:
-        values = np.array(numbers, np.float64)
-    except (TypeError, ValueError):
-        k = next(k for k, v in enumerate(numbers) if not isinstance(v, int | float | np.number | bool))
+        values = None if any(value is None for value in numbers) else np.array(numbers, np.float64)
+    except (TypeError, ValueError, OverflowError):
+        values = None
+    if values is None:
+        k = next(k for k, value in enumerate(numbers) if not _is_number(value))
         i, t = _position(names, k)
         raise DataError(
-            f"sequence {i}, token {t}: attribute {flat[k]!r} has value {numbers[k]!r}; it must be a number or a string"
-        ) from None
+            f"sequence {i}, token {t}: attribute {flat[k]!r} has value {numbers[k]!r:.40}; it must be a number or a string"
+        )
     if not np.isfinite(values).all():
         k = int(np.flatnonzero(~np.isfinite(values))[0])
         i, t = _position(names, k)
@@ -270,6 +278,15 @@ def _names_and_values(names: list[Any], tokens: list[Any], total: int) -> tuple[
             f"sequence {i}, token {t}: attribute {flat[k]!r} has the value {values[k]}, which is not finite"
         )
     return flat, values
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a float can hold it."""
+    try:
+        np.array([value], np.float64)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return value is not None
 
 
 def _position(names: list[Any], k: int) -> tuple[int, int]:

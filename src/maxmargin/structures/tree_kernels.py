@@ -90,20 +90,20 @@ def _decode(pack: Pack, i: int, theta: Floats, out: Outputs) -> float:
     score, _, out[0] = cky_core(
         lexical, n_words, pack.ints[N_SYMBOLS], span, start, right, parent, weight, top, out[1:]
     )
-    return score
+    return float(score)
 
 
 @compiled
 def _n_nodes(pack: Pack, i: int, out: Outputs) -> int:
     n_words = pack.row_start[TAGS, i + 1] - pack.row_start[TAGS, i]
-    return 2 * n_words - max(1, out[0])
+    return int(2 * n_words - max(1, out[0]))
 
 
 @compiled
 def _parts(pack: Pack, i: int, out: Outputs, parts: Outputs) -> int:
     n_words, _, chains_at, spans_at, truth_at = _sizes(pack, i)
     n_tags, n_chains, n_kinds = pack.groups[TAGS, 0], pack.groups[CHAINS, 0], pack.groups[SPANS, 0]
-    m = np.int64(0)
+    m = 0
     for q in range(_n_nodes(pack, i, out)):
         start, end, symbol, rule = out[4 * q + 1], out[4 * q + 2], out[4 * q + 3], out[4 * q + 4]
         if rule >= 0:
@@ -159,28 +159,28 @@ def _augment(pack: Pack, i: int, theta: Floats) -> float:
 @compiled
 def _n_labels(pack: Pack, symbol: int, over_word: bool) -> int:
     if symbol < 0:
-        return np.int64(0)
+        return 0
     if over_word:
-        return np.int64(1 + pack.table[pack.ints[CHAIN_SIZE] + pack.table[4 * symbol + CHAIN]])
-    return np.int64(pack.table[pack.ints[SPAN_SIZE] + pack.table[4 * symbol + SPAN]])
+        return 1 + int(pack.table[pack.ints[CHAIN_SIZE] + pack.table[4 * symbol + CHAIN]])
+    return int(pack.table[pack.ints[SPAN_SIZE] + pack.table[4 * symbol + SPAN]])
 
 
 @compiled
 def _n_shared(pack: Pack, a: int, b: int, over_word: bool) -> int:
     """Number of labels that two symbols over the same span share."""
     if b < 0:
-        return np.int64(0)
+        return 0
     if over_word:
         first = pack.ints[CHAIN_SHARED] + pack.table[4 * a + CHAIN] * pack.groups[CHAINS, 0]
         same_tag = 1 if pack.table[4 * a + TAG] == pack.table[4 * b + TAG] else 0
-        return np.int64(same_tag + pack.table[first + pack.table[4 * b + CHAIN]])
+        return same_tag + int(pack.table[first + pack.table[4 * b + CHAIN]])
     first = pack.ints[SPAN_SHARED] + pack.table[4 * a + SPAN] * pack.groups[SPANS, 0]
-    return np.int64(pack.table[first + pack.table[4 * b + SPAN]])
+    return int(pack.table[first + pack.table[4 * b + SPAN]])
 
 
 @compiled
 def _loss(pack: Pack, i: int, out: Outputs) -> float:
-    total = np.int64(0)
+    total = 0
     n_out = 4 * _n_nodes(pack, i, out) + 1
     for q in range(1, n_out, 4):
         total += _n_labels(pack, out[q + 2], out[q + 1] - out[q] == 1)
@@ -211,7 +211,7 @@ def _is_truth(pack: Pack, i: int, out: Outputs) -> bool:
 @compiled
 def _decode_zero_one(pack: Pack, i: int, theta: Floats, out: Outputs) -> float:
     """As `_decode`; the truth has a penalty when the loss is added, and then the second-best tree may be better."""
-    score = _decode(pack, i, theta, out)
+    score: float = _decode(pack, i, theta, out)
     reward = theta[_sizes(pack, i)[4]]
     if reward == 0.0 or not _is_truth(pack, i, out):
         return score
@@ -220,15 +220,15 @@ def _decode_zero_one(pack: Pack, i: int, theta: Floats, out: Outputs) -> float:
     n_words = pack.row_start[TAGS, i + 1] - pack.row_start[TAGS, i]
     behind = second_tree_core(lexical, n_words, pack.ints[N_SYMBOLS], span, start, right, parent, weight, top, out[1:])
     if behind <= -reward:
-        return score - behind
+        return score - float(behind)
     for q in range(pack.target_start[i + 1] - pack.target_start[i]):
         out[q] = pack.target[pack.target_start[i] + q]
-    return score + reward
+    return score + float(reward)
 
 
 @compiled
 def _parts_zero_one(pack: Pack, i: int, out: Outputs, parts: Outputs) -> int:
-    m = _parts(pack, i, out, parts)
+    m: int = _parts(pack, i, out, parts)
     if len(pack.target) > 0 and _is_truth(pack, i, out):
         parts[m] = _sizes(pack, i)[4]
         m += 1
