@@ -139,7 +139,7 @@ def test_an_interrupt_at_any_line_leaves_a_true_certificate_or_none(case: Case, 
         previous = sys.gettrace()
         sys.settrace(trace)
         try:
-            return minimize(plain.oracle, solver, C=2.0, tol=1e-9, max_passes=6, random_state=0)
+            return minimize(plain.oracle, solver, C=2.0, tol=1e-9, max_passes=4, random_state=0)
         except KeyboardInterrupt:
             return None
         finally:
@@ -149,7 +149,7 @@ def test_an_interrupt_at_any_line_leaves_a_true_certificate_or_none(case: Case, 
     run(whole)
     lines = whole - countdown
     assert lines > 300
-    for moment in np.unique(np.linspace(1, lines - 1, 60).astype(int)):
+    for moment in np.unique(np.linspace(1, lines - 1, 45).astype(int)):
         result = run(int(moment))
         if result is None:
             continue
@@ -222,6 +222,8 @@ else:
             return int((scores if y_true is None else scores + (np.arange(3) != y_true)).argmax())
     X, y = rng.normal(size=(4000, 5)), rng.integers(0, 3, 4000)
     model, few = StructuredSVM(Classes(), **options, solver=sys.argv[2]), slice(0, 50)
+# what has to be compiled once is not what the test is about
+type(model)(**{**model.get_params(), "max_passes": 2, "callback": None, "C": 1.0, "tol": 0.5}).fit(X[few], y[few])
 try:
     model.fit(X, y)
 except KeyboardInterrupt as error:

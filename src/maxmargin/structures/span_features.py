@@ -120,17 +120,20 @@ def read_sentences(X: Iterable[Any]) -> Sentences:
         lengths.append(len(words))
         flat += words
     start = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64)
-    if all(isinstance(word, str) for word in flat):
-        return Sentences(start, [flat])
-    width = len(flat[0]) if isinstance(flat[0], tuple) else 0
+    plain = not flat or isinstance(flat[0], str)
+    width = 0 if plain or not isinstance(flat[0], tuple | list) else len(flat[0])
     for k, word in enumerate(flat):
-        if not isinstance(word, tuple) or len(word) != width or not all(isinstance(part, str) for part in word):
+        if plain:
+            good = isinstance(word, str)
+        else:
+            good = isinstance(word, tuple | list) and len(word) == width > 0 and all(isinstance(p, str) for p in word)
+        if not good:
             i = int(np.searchsorted(start, k, side="right")) - 1
             raise DataError(
                 f"sentence {i}, word {k - start[i]} is {word!r:.60}; give each word as a str, or each as a tuple of "
                 "str: the word and the same number of further columns"
             )
-    return Sentences(start, [list(column) for column in zip(*flat, strict=True)])
+    return Sentences(start, [flat] if plain else [list(column) for column in zip(*flat, strict=True)])
 
 
 def shape(word: str) -> str:
@@ -249,7 +252,7 @@ class SpanFeatures:
             values = (["(boundary)", *self.vocabularies[view]] for view, *_ in views)
             named.append([f"{place} = {v}" for place, vs in zip(places, values) for v in vs])
         bounds = [1, *_LONGER_THAN.tolist()]
-        named[1] += [f"length {low + 1} to {high}" for low, high in pairwise(bounds)]
+        named[1] += [f"length {low + 1}{f' to {high}' if high > low + 1 else ''}" for low, high in pairwise(bounds)]
         named[1].append(f"length above {bounds[-1]}")
         return named[0], named[1]
 

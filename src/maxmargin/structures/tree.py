@@ -186,6 +186,13 @@ class TreeStructure(Structure):
         n_nodes = 2 * len(words) - max(1, int(out[0]))
         return self.grammar.tree(out[1 : 1 + 4 * n_nodes].reshape(-1, 4), words, complete=self.complete(out))
 
+    @property
+    def n_weights(self) -> int:
+        """Number of weights."""
+        n_words, n_spans = self.span_features.n_features
+        blocks = n_words * (len(self.tags) + len(self.chains)) + n_spans * len(self.span_symbols)
+        return blocks + len(self.grammar.parent) + len(self.grammar.tops)
+
     def split(self, w: NDArray[np.float64]) -> TreeWeights:
         """The weights by what they stand for."""
         n_words, n_spans = self.span_features.n_features

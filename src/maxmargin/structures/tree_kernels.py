@@ -90,6 +90,8 @@ def _decode(pack: Pack, i: int, theta: Floats, out: Outputs) -> float:
     score, _, out[0] = cky_core(
         lexical, n_words, pack.ints[N_SYMBOLS], span, start, right, parent, weight, top, out[1:]
     )
+    for q in range(4 * _n_nodes(pack, i, out) + 1, 8 * n_words - 3):  # fragments have fewer nodes than a tree
+        out[q] = 0
     return float(score)
 
 
