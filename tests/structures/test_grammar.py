@@ -19,7 +19,9 @@ from maxmargin.structures.grammar import Grammar, binarize, clean, debinarize, i
 from maxmargin.structures.pcfg import TreebankGrammar
 
 # labels that could be mistaken for the signs of symbols, and ordinary ones
-LABELS = st.sampled_from(["S", "NP", "NP-SBJ", "", "+", "|", "A|<B>", "\\", "\\0", "\\+", "-LRB-", "a+b", "x\n|", ",", "<>"])
+LABELS = st.sampled_from(
+    ["S", "NP", "NP-SBJ", "", "+", "|", "A|<B>", "\\", "\\0", "\\+", "-LRB-", "a+b", "x\n|", ",", "<>"]
+)
 WORDS = st.sampled_from(["the", "", "+", "|", "cat"])
 TREES = st.recursive(
     st.builds(Tree, LABELS, st.tuples(WORDS)),
@@ -40,7 +42,9 @@ def test_symbols_keep_their_labels(labels: list[str]) -> None:
 def test_every_tree_comes_back_from_its_binary_tree(tree: Tree, horizontal: int, factor: Any) -> None:
     binary = binarize(tree, horizontal=horizontal, factor=factor)
     assert all(len(node.children) == 2 or node.is_preterminal for node in binary.subtrees())
-    assert all(isinstance(child, Tree) for node in binary.subtrees() for child in node.children if len(node.children) > 1)
+    assert all(
+        isinstance(child, Tree) for node in binary.subtrees() for child in node.children if len(node.children) > 1
+    )
     assert binary.leaves() == tree.leaves()
     assert debinarize(binary) == tree
 
@@ -107,9 +111,9 @@ def test_the_root_is_taken_off_only_if_it_can_be_put_back() -> None:
     assert [grammar.symbols[s] for s in grammar.tops] == ["A", "ROOT", "S"]
     mixed = Grammar.from_trees([parse_tree(text) for text in [*texts, "(S (ROOT (A a) (B b)) (A a))"]])
     assert mixed.root is None
-    for grammar in (grammar, mixed):
+    for either in (grammar, mixed):
         for text in texts:
-            assert str(grammar.tree(*grammar.derivation(parse_tree(text)))) == text
+            assert str(either.tree(*either.derivation(parse_tree(text)))) == text
     assert Grammar.from_trees([parse_tree("( (S (A a) (B b)))")]).root == ""
 
 
@@ -222,7 +226,8 @@ def all_trees(grammar: Grammar, n: int) -> list[list[tuple[int, int, int, int]]]
 def test_parses_are_the_most_probable_trees() -> None:
     grammar = Grammar.from_trees(TREEBANK)
     model = TreebankGrammar.from_trees(grammar, TREEBANK)
-    for sentence in (["cats", "sleep"], ["a", "bird", "sees", "the", "dog"], "the cat sees a dog with cats".split()):
+    for text in ("cats sleep", "a bird sees the dog", "the cat sees a dog with cats"):
+        sentence = text.split()
         best, score = None, -np.inf
         for nodes in all_trees(grammar, len(sentence)):
             value = model.tops[nodes[0][2]]

@@ -12,10 +12,10 @@ from maxmargin.errors import DataError
 from maxmargin.structures.span_features import Rows, SpanFeatures, read_sentences, shape
 
 SENTENCES = [
-    "The cats were sleeping in the sun .".split(),
+    ["The", "cats", "were", "sleeping", "in", "the", "sun", "."],
     ["Go"],
-    "Sleeping cats , 42 of them , were-seen in Rome".split(),
-    "In 1999 the cat slept".split(),
+    ["Sleeping", "cats", ",", "42", "of", "them", ",", "were-seen", "in", "Rome"],
+    ["In", "1999", "the", "cat", "slept"],
 ]
 NEW = [["The", "unseen", "cats", "sleeping"], ["42"], ["Unbelievable", "RESULTS-99", "in"]]
 WORD_VIEWS = {
@@ -62,7 +62,9 @@ def expected(sentences: list[Any], features: SpanFeatures) -> tuple[list[set[str
         for i in range(n):
             for j in range(i + 2, n + 1):
                 places = {"first": i, "first+1": i + 1, "last": j - 1, "last-1": j - 2, "first-1": i - 1, "last+1": j}
-                names = {f"{v} of {p} = {at(sentence, t, v)}" for v in ("frequent", *columns) for p, t in places.items()}
+                names = {
+                    f"{v} of {p} = {at(sentence, t, v)}" for v in ("frequent", *columns) for p, t in places.items()
+                }
                 outer = {p: places[p] for p in ("first", "last", "first-1", "last+1")}
                 names |= {f"shape of {p} = {at(sentence, t, 'shape')}" for p, t in outer.items()}
                 length = j - i
@@ -99,7 +101,7 @@ def test_features_are_those_of_the_definition(columns: bool, min_count: int) -> 
     # nothing of the training sentences is unknown
     if min_count == 1:
         words, spans = features.encode(read_sentences(with_columns(SENTENCES)))
-        assert (np.diff(words.indptr) == 22 + 10 * columns).all()
+        assert (np.diff(words.indptr) == 24 + 10 * columns).all()
         assert (np.diff(spans.indptr) == 11 + 12 * columns).all()
 
 

@@ -534,6 +534,8 @@ def decode_all(
     scores : float64 array of shape (n_examples,)
         Minus infinity where no output is allowed.
     """
+    if len(w) != encoded.n_weights:
+        raise DataError(f"{type(structure).__name__}: {len(w)} weights for inputs that need {encoded.n_weights}")
     outs, scores = np.zeros(int(start[-1]), np.int32), np.zeros(encoded.n_examples)
     sizes = np.array([encoded.n_potentials, encoded.n_output, encoded.n_parts], np.int64)
     start = np.array(start, np.int64)

@@ -196,6 +196,7 @@ def make_pack(
         ptr = np.zeros(n_rows + 1, np.int64) if g.indptr is None else np.asarray(g.indptr, np.int64)
         if len(ptr) != n_rows + 1:
             raise StructureError(f"group {k}: indptr has {len(ptr)} entries for {n_rows} rows; it needs {n_rows + 1}")
+        _check_sparse(k, g, ptr)
         indptr.append(ptr[1:] + first_value)
         first_value += int(ptr[-1])
         if g.indices is not None:
@@ -231,6 +232,18 @@ def make_pack(
         reals=freeze(reals, np.float64),
         table=freeze(table, np.int32),
     )
+
+
+def _check_sparse(k: int, group: RowGroup, indptr: NDArray[np.int64]) -> None:
+    """Compiled code reads where these arrays point: they must not point outside."""
+    indices = np.zeros(0, np.int64) if group.indices is None else np.asarray(group.indices)
+    if indptr[0] != 0 or (np.diff(indptr) < 0).any() or indptr[-1] != len(indices):
+        raise StructureError(f"group {k}: indptr must rise from 0 to the number of indices, {len(indices)}")
+    if group.values is not None and len(np.asarray(group.values)) != len(indices):
+        raise StructureError(f"group {k}: {len(np.asarray(group.values))} values for {len(indices)} indices")
+    if len(indices) and (indices.min() < 0 or indices.max() >= group.n_sparse):
+        odd = indices.min() if indices.min() < 0 else indices.max()
+        raise StructureError(f"group {k}: feature number {odd} is outside 0..{group.n_sparse - 1}")
 
 
 @dataclass

@@ -346,8 +346,18 @@ class Grammar:
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Grammar:
-        """The grammar of a :meth:`state`."""
-        return cls(**{**state, "symbols": tuple(state["symbols"])})
+        """The grammar of a :meth:`state`; a ValueError says what contradicts itself in it."""
+        grammar = cls(**{**state, "symbols": tuple(state["symbols"])})
+        n = len(grammar.symbols)
+        for name in ("left", "right", "parent", "lexical", "tops"):
+            numbers = np.asarray(getattr(grammar, name))
+            if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
+                raise DataError(f"grammar: {name} must be a list of symbol numbers")
+            if len(numbers) and (numbers.min() < 0 or numbers.max() >= n):
+                raise DataError(f"grammar: {name} names a symbol outside 0..{n - 1}")
+        if not len(grammar.left) == len(grammar.right) == len(grammar.parent) or (np.diff(grammar.left) < 0).any():
+            raise DataError("grammar: the rules must be sorted by their left symbol, with one right symbol and parent each")
+        return grammar
 
 
 def _cleaned(tree: Tree, index: int, functions: bool, empty: bool) -> Tree:

@@ -69,6 +69,13 @@ class Multiclass(Structure):
         """``X``: array or CSR matrix of shape (n, d); ``Y``: class numbers of shape (n,)."""
         n = X.shape[0]
         rows = np.arange(n + 1)
+        if Y is not None:
+            Y = np.asarray(Y, np.int64)
+            if Y.shape != (n,):
+                raise DataError(f"{n} rows but class numbers of shape {Y.shape}")
+            bad = np.flatnonzero((Y < 0) | (Y >= self.n_classes))
+            if len(bad):
+                raise DataError(f"example {bad[0]}: class number {Y[bad[0]]} is outside 0..{self.n_classes - 1}")
         if hasattr(X, "indptr"):
             group = RowGroup(
                 self.n_classes, rows, indptr=X.indptr, indices=X.indices, values=X.data, n_sparse=X.shape[1]

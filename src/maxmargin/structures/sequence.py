@@ -182,7 +182,7 @@ class Sequence(Structure):
             weight[~known] = 0.0
         target: NDArray[np.int64] = np.zeros(0, np.int64)
         if Y is not None:
-            target = np.concatenate([np.asarray(y, np.int64) for y in Y]) if n else target
+            target = self._targets(Y, lengths)
             if self.restricted:
                 self._check_allowed(tokens.start, target)
         table: list[NDArray[Any]] = []
@@ -210,6 +210,19 @@ class Sequence(Structure):
         )
         longest = int(lengths.max(initial=0))
         return Encoded.of(pack, n_output=longest, n_parts=2 * longest + 1)
+
+    def _targets(self, Y: SequenceOf[NDArray[np.int64]], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+        """All label numbers, one after another; compiled code trusts them."""
+        if len(Y) != len(lengths):
+            raise DataError(f"{len(lengths)} sequences but {len(Y)} label sequences")
+        pieces = [np.asarray(y, np.int64) for y in Y]
+        for i, piece in enumerate(pieces):
+            if piece.shape != (lengths[i],):
+                raise DataError(f"sequence {i} has {lengths[i]} tokens but {piece.size} labels")
+            if len(piece) and (piece.min() < 0 or piece.max() >= self.n_labels):
+                odd = piece.min() if piece.min() < 0 else piece.max()
+                raise DataError(f"sequence {i}: label number {odd} is outside 0..{self.n_labels - 1}")
+        return np.concatenate(pieces) if pieces else np.zeros(0, np.int64)
 
     def _check_allowed(self, start: NDArray[np.int64], target: NDArray[np.int64]) -> None:
         initial, final, transitions = self._masks
