@@ -205,7 +205,8 @@ def _fingerprint(oracle: Oracle) -> str:
 
 def check_lengths(X: Sequence[Any], y: Sequence[Any]) -> None:
     """Equal numbers of inputs and outputs, at least one."""
-    if len(X) != len(y):
-        raise DataError(f"X has {len(X)} sequences and y has {len(y)}; they must be equal")
-    if len(X) == 0:
+    n = X.shape[0] if hasattr(X, "shape") else len(X)
+    if n != len(y):
+        raise DataError(f"X has {n} sequences and y has {len(y)}; they must be equal")
+    if n == 0:
         raise DataError("X is empty: there is nothing to learn from")

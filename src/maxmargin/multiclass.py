@@ -142,7 +142,7 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):  # type: ignore[misc]
 
         self._check_parameters()
         check_number(self, "intercept_scaling", low=0.0, low_allowed=False)
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", accept_large_sparse=True)
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric")
         check_classification_targets(y)
         weight = check_sample_weight(sample_weight, len(y))
         used = np.ones(len(y), bool) if weight is None else weight > 0
@@ -157,17 +157,18 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):  # type: ignore[misc]
         elif self.loss != "zero_one":
             raise ValueError(f"loss must be 'zero_one' or a cost matrix, not {self.loss!r}")
         structure = Multiclass(len(classes), costs)
-        X = _canonical(X)
+        n_features = X.shape[1]
+        X = _with_constant(_canonical(X), self._constant())  # the one working copy
         order, weight = merge_equal_rows(X, number, weight)
-        encoded: Encoded = structure.encode(_with_constant(X, self._constant()), number)
+        encoded: Encoded = structure.encode(X, number)
         initial = None
-        same = self.warm_start and hasattr(self, "coef_") and self.coef_.shape[1] == X.shape[1]
+        same = self.warm_start and hasattr(self, "coef_") and self.coef_.shape[1] == n_features
         if same and np.array_equal(self.classes_, classes):
             initial = _joined(self.coef_, self.intercept_, self._constant())
         result = self._optimize(CompiledOracle(structure, encoded), weight, initial, order=order)
         W = result.w.reshape(-1, len(classes))
         self.classes_ = classes
-        self.coef_ = np.ascontiguousarray(W[: X.shape[1]].T)
+        self.coef_ = np.ascontiguousarray(W[:n_features].T)
         constant = self._constant()
         self.intercept_ = W[-1] * constant if constant else np.zeros(len(classes))
         self._finish(result)
@@ -250,11 +251,13 @@ def _canonical(X: Any) -> Any:
 
 
 def _with_constant(X: Any, constant: float) -> Any:
-    """``X`` with a constant column."""
-    if not constant:
-        return X
+    """``X`` as float64 with a constant column, if there is to be one; no copy where none is needed."""
     if sp.issparse(X):
-        return sp.hstack([X, sp.csr_matrix(np.full((X.shape[0], 1), constant))], format="csr")
+        if not constant:
+            return X.astype(np.float64, copy=False)
+        return sp.hstack([X, sp.csr_matrix(np.full((X.shape[0], 1), constant))], format="csr", dtype=np.float64)
+    if not constant:
+        return np.ascontiguousarray(X, np.float64)
     out = np.empty((X.shape[0], X.shape[1] + 1))
     out[:, :-1] = X
     out[:, -1] = constant

@@ -104,7 +104,7 @@ class StructuredSVM(MarginEstimator):
 
         self._check_parameters()
         check_lengths(X, y)
-        weight = check_sample_weight(sample_weight, len(X))
+        weight = check_sample_weight(sample_weight, len(y))
         oracle, _ = make_oracle(self.structure, X, y)
         initial = self.coef_ if self.warm_start and hasattr(self, "coef_") else None
         result = self._optimize(oracle, weight, initial)
@@ -121,8 +121,6 @@ class StructuredSVM(MarginEstimator):
             return [self.structure.argmax(x, w, None) for x in X]
         from .solvers.oracle import decode_all
 
-        if not len(X):
-            return []
         encoded = self.structure.encode(X)
         start = np.arange(encoded.n_examples + 1) * encoded.n_output
         outs, _ = decode_all(self.structure, encoded, self.coef_, start, n_jobs=resolve_n_jobs(self.n_jobs))

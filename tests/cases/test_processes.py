@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.utils import check_random_state
 from sklearn.exceptions import ConvergenceWarning
 
 import maxmargin
@@ -240,7 +241,7 @@ X, y = base[index], y[index]
 wide = sp.random_array((100, 20_000), density=2e-3, rng=rng, format="csr")
 found = []
 for rows, jobs in ((X, (1, 2, 4)), (wide, (1, 4))):
-    for seeds in ((42,) * len(jobs), [np.random.RandomState(42) for _ in jobs]):
+    for seeds in ((42,) * len(jobs), [check_random_state(42) for _ in jobs]):
         models = []
         for n_jobs, seed in zip(jobs, seeds):
             model = MulticlassSVM(C=1.0, random_state=seed, n_jobs=n_jobs).fit(rows, y)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.utils import check_random_state
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, SkipTestWarning
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
@@ -164,17 +165,17 @@ def test_in_a_pipeline_and_a_search(name: str) -> None:
 def test_seeds_as_numbers_and_as_states(name: str) -> None:
     same = [fitted(name, random_state=seed).coef_.tobytes() for seed in (5, 5, np.int64(5))]
     assert len(set(same)) == 1
-    states = [fitted(name, random_state=np.random.RandomState(5)).coef_.tobytes() for _ in range(2)]
+    states = [fitted(name, random_state=check_random_state(5)).coef_.tobytes() for _ in range(2)]
     assert len(set(states)) == 1
     assert fitted(name, random_state=6).coef_.tobytes() != same[0]
 
 
 @each
 def test_the_global_seed_is_neither_used_nor_changed(name: str) -> None:
-    np.random.seed(0)  # noqa: NPY002
-    before = np.random.get_state()[1].copy()  # noqa: NPY002  # type: ignore[index,union-attr]
+    np.random.seed(0)
+    before = np.random.get_state()[1].copy()  # type: ignore[index,union-attr]
     fitted(name, random_state=1)
-    np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002  # type: ignore[index,arg-type]
+    np.testing.assert_array_equal(np.random.get_state()[1], before)  # type: ignore[index,arg-type]
 
 
 @each

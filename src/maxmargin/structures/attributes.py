@@ -283,10 +283,10 @@ def _names_and_values(names: list[Any], tokens: list[Any], total: int) -> tuple[
 def _is_number(value: Any) -> bool:
     """Whether a float can hold it."""
     try:
-        np.array([value], np.float64)
+        float(value)
     except (TypeError, ValueError, OverflowError):
         return False
-    return value is not None
+    return True
 
 
 def _position(names: list[Any], k: int) -> tuple[int, int]:

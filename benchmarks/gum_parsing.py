@@ -1,0 +1,155 @@
+"""Constituency parsing of the GUM treebank: the tree SVM against the treebank grammar (PCFG) with the same rules.
+
+Trained on the sentences of at most 25 words of the training part, tested on those of at most 25 and of at most 40 words
+of the test part. Words are the only input of both parsers: tagging them is part of the task. Functional tags are
+stripped; brackets are scored without the root and the tags. The trees of this treebank are silver: parser output from
+gold tags. Both parsers use one grammar (unary chains folded, factored to the right, horizontal Markov order 1, the best
+for both on the dev part).
+
+Bars: F1 at least 3 points above the PCFG; at most 30 s for a pass over 1,000 sentences of at most 25 words, one thread.
+``C`` was chosen by ``python benchmarks/gum_parsing.py choose`` on the sentences of at most 40 words of the dev part.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from common import Meter, child, need, verdict
+
+C = 0.15
+PASSES = 12
+TRAIN_WORDS = 25
+TEST_WORDS = (25, 40)
+
+
+def load(part: str, most: int) -> tuple[list, list]:
+    """Sentences and trees of at most so many words."""
+    from maxmargin.data.brackets import read_trees
+    from maxmargin.structures.grammar import clean
+
+    trees = [clean(tree) for tree in read_trees(str(need("gum_constituency", f"{part}.mrg.gz")))]
+    trees = [tree for tree in trees if len(tree.leaves()) <= most]
+    return [tree.leaves() for tree in trees], trees
+
+
+def pcfg(smoothing: float = 1.0):
+    """A function that parses."""
+    from maxmargin.structures.grammar import Grammar
+    from maxmargin.structures.pcfg import TreebankGrammar
+
+    _, trees = load("train", TRAIN_WORDS)
+    grammar = Grammar.from_trees(trees)
+    return TreebankGrammar.from_trees(grammar, trees, smoothing=smoothing).parse
+
+
+def svm(C: float = C, passes: int = PASSES, n: int | None = None) -> tuple[Any, Any]:
+    """A function that parses, and the certificate."""
+    import numpy as np
+
+    from maxmargin.solvers import batch
+    from maxmargin.solvers.frank_wolfe import FrankWolfe
+    from maxmargin.solvers.loop import minimize
+    from maxmargin.solvers.oracle import make_oracle
+    from maxmargin.structures.tree import TreeStructure
+
+    X, trees = (part[:n] for part in load("train", TRAIN_WORDS))
+    structure = TreeStructure.from_trees(X, trees)
+    oracle, _ = make_oracle(structure, X, trees)
+    found = minimize(oracle, FrankWolfe(), C=C, tol=1e-9, max_passes=passes, random_state=0)
+
+    def parse(sentences: list) -> list:
+        encoded = structure.encode(sentences)
+        sizes = np.array([encoded.n_potentials, encoded.n_output, encoded.n_parts])
+        start = encoded.extra["output_start"]
+        outs, scores = np.empty(start[-1], np.int32), np.empty(len(sentences))
+        batch.decode_batch(
+            structure.potentials, structure.decode, encoded.pack, found.w, np.arange(len(sentences)), sizes, start,
+            outs, scores,
+        )  # fmt: skip
+        return [structure.output(encoded, i, outs[start[i] : start[i + 1]]) for i in range(len(sentences))]
+
+    return parse, found.certificate
+
+
+def scores(parse: Any, part: str, most: int) -> dict[str, float]:
+    from maxmargin.metrics import bracket_scores
+
+    X, trees = load(part, most)
+    with Meter() as meter:
+        found = parse(X)
+    total = bracket_scores(trees, found)
+    pairs = [(a, b) for true, tree in zip(trees, found) for a, b in zip(true.tagged_words(), tree.tagged_words())]
+    return {
+        "f1": total.overall.f1,
+        "precision": total.overall.precision,
+        "recall": total.overall.recall,
+        "exact": total.exact,
+        "tags": sum(a == b for a, b in pairs) / len(pairs),
+        "sentences": len(X),
+        "cpu": meter.seconds,
+    }
+
+
+def run(which: str) -> dict[str, Any]:
+    """Train and test one of the parsers."""
+    out: dict[str, Any] = {}
+    if which == "svm":
+        svm(passes=2, n=30)[0]([["A", "word"]])  # load the compiled code
+        with Meter() as meter:
+            parse, certificate = svm()
+        out["passes"], out["relative_gap"] = certificate.passes, certificate.relative_gap
+    else:
+        pcfg()([["A", "word"]])
+        with Meter() as meter:
+            parse = pcfg()
+    out["train_cpu"], out["train_sentences"] = meter.seconds, len(load("train", TRAIN_WORDS)[0])
+    out["test"] = [scores(parse, "test", most) for most in TEST_WORDS]
+    out["peak_mb"] = meter.peak_mb
+    return out
+
+
+def choose() -> None:
+    """F1 on the dev part for the one number that each parser has."""
+    for smoothing in (0.3, 1.0, 3.0):
+        print(f"PCFG smoothing {smoothing:4g}  F1 {scores(pcfg(smoothing), 'dev', 40)['f1']:.4f}", flush=True)
+    for value in (0.03, 0.07, 0.15, 0.3, 0.6):
+        parse, certificate = svm(value)
+        print(f"SVM C {value:5g}  F1 {scores(parse, 'dev', 40)['f1']:.4f}  {certificate}", flush=True)
+
+
+def main() -> bool:
+    print("GUM: tree SVM against the treebank grammar (one thread, CPU seconds)", flush=True)
+    found = {which: child(__file__, which) for which in ("pcfg", "svm")}
+    for which, result in found.items():
+        print(f"  {which:4s} trained in {result['train_cpu']:.1f} s on {result['train_sentences']} sentences", flush=True)
+        for most, test in zip(TEST_WORDS, result["test"]):
+            print(
+                f"       test, up to {most} words ({test['sentences']} sentences): F1 {test['f1']:.4f}  "
+                f"precision {test['precision']:.4f}  recall {test['recall']:.4f}  exact {test['exact']:.3f}  "
+                f"tags {test['tags']:.4f}  {test['cpu']:.1f} s"
+            )
+    mine = found["svm"]
+    print(f"       {mine['passes']} passes, relative gap {mine['relative_gap']:.3f}, peak {mine['peak_mb']:.0f} MB")
+    ahead = [100 * (a["f1"] - b["f1"]) for a, b in zip(mine["test"], found["pcfg"]["test"])]
+    pass_of_1000 = 1000 * mine["train_cpu"] / mine["passes"] / mine["train_sentences"]
+    return all(
+        [
+            *(
+                verdict(f"F1 points above the PCFG, up to {most} words", points, 3.0, at_most=False)
+                for most, points in zip(TEST_WORDS, ahead)
+            ),
+            verdict("seconds for a pass over 1,000 sentences (everything included)", pass_of_1000, 30.0),
+        ]
+    )
+
+
+if __name__ == "__main__":
+    what = sys.argv[1] if len(sys.argv) > 1 else "main"
+    if what in ("svm", "pcfg"):
+        print(json.dumps(run(what)))
+    elif what == "choose":
+        choose()
+    else:
+        sys.exit(0 if main() else 1)
