@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.utils import check_random_state
 from sklearn.exceptions import ConvergenceWarning
 
 import maxmargin
@@ -227,6 +226,7 @@ def repeated_rows() -> tuple[Any, Any]:
 SEEDED = """
 import hashlib, json
 import numpy as np
+from sklearn.utils import check_random_state
 import scipy.sparse as sp
 from maxmargin import MulticlassSVM, SequenceSVM
 

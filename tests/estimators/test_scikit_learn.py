@@ -172,7 +172,7 @@ def test_seeds_as_numbers_and_as_states(name: str) -> None:
 
 @each
 def test_the_global_seed_is_neither_used_nor_changed(name: str) -> None:
-    np.random.seed(0)
+    np.random.default_rng(0)
     before = np.random.get_state()[1].copy()  # type: ignore[index,union-attr]
     fitted(name, random_state=1)
     np.testing.assert_array_equal(np.random.get_state()[1], before)  # type: ignore[index,arg-type]

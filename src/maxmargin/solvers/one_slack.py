@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import DataError
 from .base import Run, Step, Task
 from .oracle import Evaluation, Work
 from .simplex_qp import solve_simplex_qp
@@ -123,6 +124,8 @@ class _OneSlackRun(Run):
         cut_index = np.flatnonzero(vector)
         cut = _Cut(cut_index, vector[cut_index], float(c @ planes.loss[ids]), self.round)
         row = np.array([float(vector[k.index] @ k.value) for k in self.cuts] + [float(cut.value @ cut.value)])
+        if not np.isfinite(row).all():
+            raise DataError("the sums of the features overflow; scale the features down or lower C")
         self.cuts.append(cut)
         G = np.empty((len(row), len(row)))
         G[:-1, :-1] = self.G

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataError, StructureError
-from ..structures.base import Encoded, Structure, freeze
+from ..structures.base import Encoded, Structure, check_magnitude, freeze
 from ..structures.plain import (
     METHODS,
     PlainData,
@@ -327,6 +327,7 @@ class PlainOracle(Oracle):
             index = np.flatnonzero(vector)
             if not np.isfinite(vector[index]).all():
                 self._not_finite(i)
+            check_magnitude(vector[index])
             indices.append(index)
             values.append(vector[index].copy())
         start = np.concatenate([[0], np.cumsum([len(index) for index in indices])])

@@ -37,7 +37,7 @@ from numba import types
 from numpy.typing import ArrayLike, NDArray
 
 from .._compiled import array, compiled, function_type
-from ..errors import StructureError
+from ..errors import DataError, StructureError
 
 __all__ = [
     "Encoded", "FUNCTIONS", "Pack", "RowGroup", "Structure", "freeze", "make_pack", "n_rows", "signatures",
@@ -45,6 +45,9 @@ __all__ = [
 ]  # fmt: skip
 
 FUNCTIONS = ("potentials", "potentials_at", "features", "decode", "parts", "augment", "loss")
+
+
+_LARGEST = 1e100
 
 
 class Pack(NamedTuple):
@@ -215,6 +218,10 @@ def make_pack(
         first_row += n_rows
         first_weight += (g.n_sparse + n_dense) * g.n_labels
 
+    for blocks in (values, dense):
+        for block in blocks:
+            check_magnitude(block)
+
     def joined(arrays: list[Any], dtype: Any) -> NDArray[Any]:
         return freeze(arrays[0] if len(arrays) == 1 else np.concatenate(arrays) if arrays else (), dtype)
 
@@ -232,6 +239,22 @@ def make_pack(
         reals=freeze(reals, np.float64),
         table=freeze(table, np.int32),
     )
+
+
+def check_magnitude(values: NDArray[np.float64]) -> None:
+    """Refuse values whose squares and sums of squares would overflow.
+
+    Raises
+    ------
+    DataError
+        Names the largest value.
+    """
+    largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+    if not largest <= _LARGEST:
+        raise DataError(
+            f"features of up to {largest:.3g} in size are too large to compute with; scale the features down (values of "
+            "about 1 are best)"
+        )
 
 
 def _check_sparse(k: int, group: RowGroup, indptr: NDArray[np.int64]) -> None:
