@@ -247,13 +247,13 @@ def test_a_compiled_structure_that_lies_is_found_out(function: str) -> None:
 
 
 def test_scores_that_overflow_are_an_error() -> None:
-    case = multiclass_case(np.array([[1e200, 1.0], [-1e200, 1.0]]), np.array([0, 1]))
+    case = multiclass_case(np.array([[1e90, 1.0], [-1e90, 1.0]]), np.array([0, 1]))
     with pytest.raises(DataError, match="example 0 overflowed; scale the features down"):
-        case.oracle.evaluate(np.full(case.oracle.n_weights, 1e200), np.arange(2))
+        case.oracle.evaluate(np.full(case.oracle.n_weights, 1e250), np.arange(2))
     plain = plain_case(case)
     plain.structure.argmax = lambda x, w, y_true=None: (x, 1 - case.listed.truth[x])
     with pytest.raises(DataError, match="example 0 overflowed"):
-        plain.oracle.evaluate(np.full(case.oracle.n_weights, 1e200), np.arange(2))
+        plain.oracle.evaluate(np.full(case.oracle.n_weights, 1e250), np.arange(2))
 
 
 def test_minimize_refuses_what_is_no_problem() -> None:

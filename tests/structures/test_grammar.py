@@ -156,6 +156,34 @@ def test_options_are_checked() -> None:
         debinarize(parse_tree("(NP|<X> (A a) (B b))"))
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "what"),
+    [
+        ("symbols", ["A", "A", "S"], "each once"),
+        ("symbols", ["A", 2, "S"], "must be strings"),
+        ("left", [3], "outside 0..2"),
+        ("right", [-1], "outside 0..2"),
+        ("parent", [0, 1], "one parent each"),
+        ("left", [1, 0], "sorted"),
+        ("lexical", [0.5], "symbol numbers"),
+        ("lexical", [0, 0], "each once"),
+        ("tops", np.zeros(0, np.int32), "one symbol or more"),
+        ("tops", [[0]], "symbol numbers"),
+        ("symbols", ["A", "B", "S|<A>"], "whole constituents"),
+        ("root", 3, "root"),
+        ("factor", "up", "factor"),
+        ("horizontal", "2", "horizontal"),
+    ],
+)
+def test_a_state_that_contradicts_itself_is_refused(name: str, value: Any, what: str) -> None:
+    state = Grammar.from_trees([parse_tree("(S (A a) (B b))")]).state()
+    with pytest.raises(DataError, match=what):
+        Grammar.from_state({**state, name: value})
+    del state[name]
+    with pytest.raises(DataError, match=f"{name} is missing"):
+        Grammar.from_state(state)
+
+
 @pytest.mark.parametrize("horizontal", [0, 1, 2])
 def test_a_treebank_comes_back(data_folder: Path, horizontal: int) -> None:
     path = data_folder / "gum_constituency" / "dev.mrg.gz"

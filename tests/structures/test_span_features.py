@@ -147,3 +147,15 @@ def test_columns_must_be_those_of_the_training_sentences() -> None:
     features = SpanFeatures.fit(read_sentences([[("a", "b")]]))
     with pytest.raises(DataError, match="0 further columns; the training sentences had 1"):
         features.encode(read_sentences([["a"]]))
+
+
+def test_vocabularies_that_contradict_themselves_are_refused() -> None:
+    vocabularies = SpanFeatures.fit(read_sentences(SENTENCES)).vocabularies
+    for changed, what in (
+        ({**vocabularies, "column 2": ["x"]}, "column 1"),
+        ({**vocabularies, "suffix 9": ["x"]}, "column 1"),
+        ({name: values for name, values in vocabularies.items() if name != "shape"}, "shape"),
+        ({**vocabularies, "lower": ["a", "b", "a"]}, "'lower' of words lists a value twice"),
+    ):
+        with pytest.raises(DataError, match=what):
+            SpanFeatures(changed)

@@ -208,10 +208,7 @@ class Grammar:
         DataError
             For an option without meaning, no trees, or a tree without words (with its index).
         """
-        if factor not in ("right", "left"):
-            raise DataError(f"factor must be 'right' or 'left', not {factor!r}")
-        if horizontal < 0:
-            raise DataError(f"horizontal must be at least 0, not {horizontal!r}")
+        _check_options(horizontal, factor)
         if not len(trees):
             raise DataError("no trees to read a grammar off")
         nothing = np.zeros(0, np.int32)
@@ -346,18 +343,47 @@ class Grammar:
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Grammar:
-        """The grammar of a :meth:`state`; a ValueError says what contradicts itself in it."""
-        grammar = cls(**{**state, "symbols": tuple(state["symbols"])})
-        n = len(grammar.symbols)
+        """The grammar of a :meth:`state`.
+
+        Raises
+        ------
+        DataError
+            When it contradicts itself: says where.
+        """
+        missing = [f.name for f in fields(cls) if f.name not in state]
+        if missing:
+            raise DataError(f"grammar: {missing[0]} is missing")
+        values = {f.name: state[f.name] for f in fields(cls)}
+        symbols = values["symbols"] = tuple(values["symbols"])
+        if not all(isinstance(symbol, str) for symbol in symbols) or len(set(symbols)) < len(symbols):
+            raise DataError("grammar: symbols must be strings, each once")
         for name in ("left", "right", "parent", "lexical", "tops"):
-            numbers = np.asarray(getattr(grammar, name))
+            numbers = np.asarray(values[name])
             if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
                 raise DataError(f"grammar: {name} must be a list of symbol numbers")
-            if len(numbers) and (numbers.min() < 0 or numbers.max() >= n):
-                raise DataError(f"grammar: {name} names a symbol outside 0..{n - 1}")
-        if not len(grammar.left) == len(grammar.right) == len(grammar.parent) or (np.diff(grammar.left) < 0).any():
-            raise DataError("grammar: the rules must be sorted by their left symbol, with one right symbol and parent each")
+            if len(numbers) and (numbers.min() < 0 or numbers.max() >= len(symbols)):
+                raise DataError(f"grammar: {name} names a symbol outside 0..{len(symbols) - 1}")
+            if name in ("lexical", "tops") and len(np.unique(numbers)) < max(len(numbers), 1):
+                raise DataError(f"grammar: {name} must name one symbol or more, each once")
+            values[name] = numbers.astype(np.int32)
+        grammar = cls(**values)
+        left, right = grammar.left, grammar.right
+        in_order = len(left) == len(right) and (order_rules(left, right, len(symbols))[0] == np.arange(len(left))).all()
+        if not in_order or len(left) != len(grammar.parent):
+            raise DataError("grammar: the rules must be sorted by left, then right symbol, with one parent each")
+        if not all(labels_of(symbols[top]) for top in grammar.tops.tolist()):
+            raise DataError("grammar: only whole constituents may stand at the top")
+        if not isinstance(grammar.root, str | None):
+            raise DataError(f"grammar: root must be a string or None, not {grammar.root!r}")
+        _check_options(grammar.horizontal, grammar.factor)
         return grammar
+
+
+def _check_options(horizontal: int, factor: str) -> None:
+    if factor not in ("right", "left"):
+        raise DataError(f"factor must be 'right' or 'left', not {factor!r}")
+    if not isinstance(horizontal, int | np.integer) or horizontal < 0:
+        raise DataError(f"horizontal must be a whole number of at least 0, not {horizontal!r}")
 
 
 def _cleaned(tree: Tree, index: int, functions: bool, empty: bool) -> Tree:

@@ -46,6 +46,8 @@ _SPAN_PLACES = [
 ]
 _COLUMN_SPAN_PLACES = (("first", 0), ("first", 1), ("last", 0), ("last", -1), ("first", -1), ("last", 1))
 
+_VIEWS = list(dict.fromkeys([name for name, _ in _WORD_PLACES] + [name for name, *_ in _SPAN_PLACES]))
+
 _LONGER_THAN = np.array([2, 3, 4, 5, 7, 10, 15, 20, 30])
 """Lengths of spans fall into the classes between these numbers."""
 
@@ -180,13 +182,24 @@ class SpanFeatures:
     ----------
     vocabularies : mapping of str to sequence of str
         Values of every view, in the order of their numbers; the views of further columns are ``column 1`` and so on.
+
+    Raises
+    ------
+    DataError
+        When a view is missing or unknown, or lists a value twice.
     """
 
     def __init__(self, vocabularies: Mapping[str, Sequence[str]]) -> None:
         self.vocabularies = {name: list(values) for name, values in vocabularies.items()}
         # number 0 of every view is the boundary around the sentence
         self._numbers = {name: {v: k for k, v in enumerate(vs, 1)} for name, vs in self.vocabularies.items()}
-        more = [name for name in self.vocabularies if name.startswith("column ")]
+        more = [f"column {k}" for k in range(1, 1 + len(self.vocabularies) - len(_VIEWS))]
+        odd = set(self.vocabularies) ^ {*_VIEWS, *more}
+        if odd:
+            raise DataError(f"the features of words must have the views {', '.join(_VIEWS)}; see {min(odd)!r}")
+        for name, numbers in self._numbers.items():
+            if len(numbers) < len(self.vocabularies[name]):
+                raise DataError(f"the view {name!r} of words lists a value twice")
         self.n_columns = 1 + len(more)
         self._word_places = _WORD_PLACES + [(name, d) for name in more for d in _COLUMN_WORD_PLACES]
         self._span_places = _SPAN_PLACES + [(name, *place) for name in more for place in _COLUMN_SPAN_PLACES]
@@ -210,7 +223,7 @@ class SpanFeatures:
                 common[value] += count
         known = {value: count for value, count in common.items() if count >= frequent}
         found = {}
-        for name in dict.fromkeys([name for name, _ in _WORD_PLACES] + [name for name, *_ in _SPAN_PLACES]):
+        for name in _VIEWS:
             found[name] = _counted(words, _view(name, known))
         for k, column in enumerate(sentences.columns[1:], 1):
             found[f"column {k}"] = Counter(column)

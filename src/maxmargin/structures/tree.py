@@ -209,10 +209,15 @@ class TreeStructure(Structure):
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> TreeStructure:
-        """The structure of a :meth:`state`."""
+        """The structure of a :meth:`state`.
+
+        Raises
+        ------
+        DataError
+            When it contradicts itself: says where.
+        """
         views = {name[5:]: values for name, values in state.items() if name.startswith("view ")}
-        grammar = {name: value for name, value in state.items() if name != "loss" and not name.startswith("view ")}
-        return cls(Grammar.from_state(grammar), SpanFeatures(views), loss=state["loss"])
+        return cls(Grammar.from_state(state), SpanFeatures(views), loss=state.get("loss"))
 
 
 class _Numbered(dict[str, int]):
