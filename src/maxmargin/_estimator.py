@@ -36,7 +36,7 @@ class LabelIndex:
     def __init__(self, labels: Iterable[Hashable]) -> None:
         distinct = list(dict.fromkeys(labels))
         try:
-            self.labels: list[Any] = sorted(distinct)  # type: ignore[type-var]
+            self.labels: list[Any] = sorted(distinct)
         except TypeError:
             self.labels = distinct
         self.number = {label: k for k, label in enumerate(self.labels)}
@@ -45,7 +45,7 @@ class LabelIndex:
         return len(self.labels)
 
 
-class MarginEstimator(BaseEstimator):  # type: ignore[misc]
+class MarginEstimator(BaseEstimator):
     """Base of the estimators; subclasses list the parameters in their own ``__init__``."""
 
     C: float
@@ -58,6 +58,7 @@ class MarginEstimator(BaseEstimator):  # type: ignore[misc]
     verbose: int
     warm_start: bool
     callback: Callable[[Record, Reals], Any] | None
+    _warm: tuple[str, Any]
 
     certificate_: Certificate
     history_: list[Record]
@@ -84,7 +85,8 @@ class MarginEstimator(BaseEstimator):  # type: ignore[misc]
     ) -> Result:
         """Run the solver; warns when it stopped short, remembers what a warm start needs.
 
-        The caller stores the weights, then calls :meth:`_finish`, which raises the KeyboardInterrupt that was held back.
+        The caller stores the weights, then calls :meth:`_finish`, which raises the KeyboardInterrupt that was held
+        back.
         """
         solver = by_name(self.solver)
         warm = None

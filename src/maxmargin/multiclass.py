@@ -21,7 +21,7 @@ from .structures.base import Encoded
 __all__ = ["MulticlassSVM"]
 
 
-class MulticlassSVM(ClassifierMixin, MarginEstimator):  # type: ignore[misc]
+class MulticlassSVM(ClassifierMixin, MarginEstimator):
     """Linear multiclass SVM (Crammer-Singer) with a certificate.
 
     Minimises ``1/2 sum_k |w_k|^2 + C sum_i s_i max_k [cost(y_i, k) + <w_k - w_(y_i), x_i>]``. The prediction is the
@@ -79,6 +79,10 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):  # type: ignore[misc]
     >>> bool(model.certificate_.relative_gap <= 1e-3)
     True
     """
+
+    classes_: NDArray[Any]
+    coef_: NDArray[np.float64]
+    intercept_: NDArray[np.float64]
 
     def __init__(
         self,
@@ -142,15 +146,15 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):  # type: ignore[misc]
 
         self._check_parameters()
         check_number(self, "intercept_scaling", low=0.0, low_allowed=False)
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric")
-        check_classification_targets(y)
-        weight = check_sample_weight(sample_weight, len(y))
-        used = np.ones(len(y), bool) if weight is None else weight > 0
-        classes = np.unique(y[used])  # a class whose rows all have weight 0 is absent
-        number = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
+        X, truth = validate_data(self, X, y, accept_sparse="csr", dtype="numeric")
+        check_classification_targets(truth)
+        weight = check_sample_weight(sample_weight, len(truth))
+        used = np.ones(len(truth), np.bool_) if weight is None else weight > 0
+        classes = np.unique(truth[used])  # a class whose rows all have weight 0 is absent
+        number = np.minimum(np.searchsorted(classes, truth), len(classes) - 1)
         if len(classes) < 2:
             raise DataError(f"MulticlassSVM needs at least two classes; y has one class only: {classes.tolist()[0]!r}")
-        weight = self._weights(weight, classes, y, used)
+        weight = self._weights(weight, classes, truth, used)
         costs = None
         if not isinstance(self.loss, str):
             costs = np.asarray(self.loss, np.float64)
@@ -215,7 +219,8 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):  # type: ignore[misc]
         """Class with the highest score, of shape (n,); the first in ``classes_`` on ties."""
         decision = self.decision_function(X)
         best = (decision > 0).astype(int) if decision.ndim == 1 else decision.argmax(1)
-        return self.classes_[best]
+        predicted: NDArray[Any] = self.classes_[best]
+        return predicted
 
     def _to_parts(self) -> dict[str, Any]:
         """What a model file keeps, beyond the parameters and the figures."""

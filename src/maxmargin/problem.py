@@ -7,10 +7,11 @@ Objective (margin rescaling)::
 with ``psi_i(y) = phi(x_i, y) - phi(x_i, y_i)``, task loss ``Delta >= 0``, ``Delta(y, y) = 0`` and example weights
 ``s_i >= 0``. Its dual lives on convex combinations of outputs, ``alpha_i`` in the simplex for every example::
 
-    D(alpha) = C sum_i s_i sum_y alpha_i(y) Delta(y_i, y) - 1/2 |w(alpha)|^2,    w(alpha) = -C sum_i s_i sum_y alpha_i(y) psi_i(y)
+    D(alpha) = C sum_i s_i sum_y alpha_i(y) Delta(y_i, y) - 1/2 |w(alpha)|^2,
+    w(alpha) = -C sum_i s_i sum_y alpha_i(y) psi_i(y)
 
-``D(alpha) <= P(w)`` for every pair, so ``P - D`` bounds the distance from the optimum. Sources: Taskar, Guestrin, Koller
-(2003); Tsochantaridis, Joachims, Hofmann, Altun (2005); Lacoste-Julien, Jaggi, Schmidt, Pletscher (2013).
+``D(alpha) <= P(w)`` for every pair, so ``P - D`` bounds the distance from the optimum. Sources: Taskar, Guestrin,
+Koller (2003); Tsochantaridis, Joachims, Hofmann, Altun (2005); Lacoste-Julien, Jaggi, Schmidt, Pletscher (2013).
 
 Three more parametrisations of the same problem are in use; :class:`Scaling` converts exactly between all of them.
 """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -23,8 +24,8 @@ Reals = NDArray[np.float64]
 class SequenceSVM(MarginEstimator):
     """Linear-chain structured SVM: labels for every token of a sequence, with a certificate.
 
-    Minimises ``1/2 |w|^2 + C sum_i s_i max_y [Delta(y_i, y) + <w, phi(x_i, y) - phi(x_i, y_i)>]`` with emission, initial,
-    final and transition weights; predicts by Viterbi's algorithm.
+    Minimises ``1/2 |w|^2 + C sum_i s_i max_y [Delta(y_i, y) + <w, phi(x_i, y) - phi(x_i, y_i)>]`` with emission,
+    initial, final and transition weights; predicts by Viterbi's algorithm.
 
     Parameters
     ----------
@@ -83,9 +84,9 @@ class SequenceSVM(MarginEstimator):
     Notes
     -----
     A sequence is a list of tokens, each a collection of attribute names (strings), or a mapping from names to numbers
-    or strings (``{"word": "the"}`` is the attribute ``word=the``); or a 2-D array with one row a token; or a pair of both.
-    A label ``None`` in training is unknown: it is completed by the model itself (concave-convex procedure, Yu and
-    Joachims 2009), which reaches a local optimum; the certificate is that of the last round's problem.
+    or strings (``{"word": "the"}`` is the attribute ``word=the``); or a 2-D array with one row a token; or a pair of
+    both. A label ``None`` in training is unknown: it is completed by the model itself (concave-convex procedure, Yu
+    and Joachims 2009), which reaches a local optimum; the certificate is that of the last round's problem.
 
     Examples
     --------
@@ -170,7 +171,7 @@ class SequenceSVM(MarginEstimator):
                 "sample_weight is zero for every sequence that is not empty: there is nothing to learn from"
             )
         if (weight == 0).any():  # as if they had not been given: labels and attributes of theirs are unknown
-            X, y, weight = [X[i] for i in kept], [y[i] for i in kept], weight[kept]
+            X, y, weight = [X[i] for i in kept.tolist()], [y[i] for i in kept.tolist()], weight[kept]
             tokens, index = self._training_tokens(X)
         weight = weight * (np.diff(tokens.start) > 0)
         labels = LabelIndex(label for sequence in y for label in sequence if label is not None)
@@ -253,7 +254,8 @@ class SequenceSVM(MarginEstimator):
         n_dense = 0 if dense is None else dense.shape[1]
         old_label = {label: k for k, label in enumerate(self.classes_)}
         both = [label for label in labels.labels if label in old_label]
-        new, old = [labels.number[label] for label in both], [old_label[label] for label in both]
+        new = np.array([labels.number[label] for label in both], np.int64)
+        old = np.array([old_label[label] for label in both], np.int64)
         n = len(labels)
         emission = np.zeros((len(index) + n_dense, n))
         numbers = self._index.numbers(index.names(), grow=False)
@@ -358,7 +360,7 @@ class SequenceSVM(MarginEstimator):
             )
         names = [self.classes_[k] for k in flat.tolist()]
         start = tokens.start.tolist()
-        return [names[lo:hi] for lo, hi in zip(start[:-1], start[1:], strict=True)]
+        return [names[lo:hi] for lo, hi in pairwise(start)]
 
     def _allowed(self, known: Sequence[Any], start: NDArray[np.int64]) -> NDArray[np.bool_]:
         number = {label: k for k, label in enumerate(self.classes_)}
@@ -414,7 +416,7 @@ class SequenceSVM(MarginEstimator):
         from .decoders import viterbi_k_best
 
         transition, initial, final = self._chain()
-        out = []
+        out: list[list[tuple[list[Any], float]]] = []
         for unary in self.potentials(X):
             if not len(unary):
                 out.append([([], 0.0)])

@@ -11,7 +11,10 @@ class Status(Enum):
     """Outcome of a fit; ``status.advice`` says what a user can do about it."""
 
     CONVERGED = ("converged", "The relative duality gap is at most tol: nothing to do.")
-    SEPARATED = ("separated", "A whole pass made no mistake: the training data are separable, nothing is left to learn from them.")
+    SEPARATED = (
+        "separated",
+        "A whole pass made no mistake: the training data are separable, nothing is left to learn from them.",
+    )
     PASS_LIMIT = (
         "pass limit",
         "Raise max_passes, raise tol, or lower C; the certificate says how far the optimum can be.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +14,7 @@ from .errors import DataError
 
 if TYPE_CHECKING:
     from .data.brackets import Tree
+    from .structures.tree import TreeStructure
 
 __all__ = ["TreeSVM"]
 
@@ -76,11 +77,15 @@ class TreeSVM(MarginEstimator):
     --------
     >>> from maxmargin import TreeSVM
     >>> from maxmargin.data import parse_tree
-    >>> trees = [parse_tree("(S (NP (DT the) (NN dog)) (VP (VB barks)))"), parse_tree("(S (NP (NN snow)) (VP (VB falls)))")]
+    >>> dog, snow = "(S (NP (DT the) (NN dog)) (VP (VB barks)))", "(S (NP (NN snow)) (VP (VB falls)))"
+    >>> trees = [parse_tree(dog), parse_tree(snow)]
     >>> model = TreeSVM(C=10.0, random_state=0).fit([tree.leaves() for tree in trees], trees)
     >>> print(model.predict([["the", "snow", "falls"]])[0])
     (S (NP (DT the) (NN snow)) (VP (VB falls)))
     """
+
+    coef_: NDArray[np.float64]
+    structure_: TreeStructure
 
     def __init__(
         self,
@@ -147,7 +152,7 @@ class TreeSVM(MarginEstimator):
         weight = check_sample_weight(sample_weight, len(X))
         if weight is not None and (weight == 0).any():  # as if they had not been given
             kept = np.flatnonzero(weight > 0)
-            X, y, weight = [X[i] for i in kept], [y[i] for i in kept], weight[kept]
+            X, y, weight = [X[i] for i in kept.tolist()], [y[i] for i in kept.tolist()], weight[kept]
         structure = TreeStructure.from_trees(
             X,
             y,
@@ -188,7 +193,7 @@ class TreeSVM(MarginEstimator):
         from .structures.grammar import clean
 
         true = [clean(tree, functions=self.functions, empty=self.empty) for tree in y]
-        return float(bracket_scores(true, self.predict(X)).overall.f1)
+        return float(bracket_scores(cast("list[Tree]", true), self.predict(X)).overall.f1)
 
     def _to_parts(self) -> dict[str, Any]:
         """What a model file keeps, beyond the parameters and the figures."""

@@ -80,7 +80,12 @@ def test_dense_tokens(view: str) -> None:
 def test_labels_and_weights_in_every_form() -> None:
     reference = MulticlassSVM(random_state=0).fit(X, Y, np.arange(1.0, 7.0))
     for y in (Y.tolist(), read_only(Y), Y.astype(np.uint8), np.repeat(Y, 2)[::2], Y[:, None][:, 0]):
-        for weight in (list(range(1, 7)), np.arange(1, 7, dtype=np.int32), read_only(np.arange(1.0, 7.0)), np.arange(2.0, 14.0)[::2] / 2):
+        for weight in (
+            list(range(1, 7)),
+            np.arange(1, 7, dtype=np.int32),
+            read_only(np.arange(1.0, 7.0)),
+            np.arange(2.0, 14.0)[::2] / 2,
+        ):
             same_bits(MulticlassSVM(random_state=0).fit(X, y, weight), reference)
 
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
-from solvers.enumeration import multiclass_case
 
 from maxmargin import MulticlassSVM, SequenceSVM, StructuredSVM
 from maxmargin.errors import DataError
 from maxmargin.structures.multiclass import Multiclass
+from solvers.enumeration import multiclass_case
 
 TIGHT: dict[str, Any] = dict(tol=1e-8, max_passes=5000, random_state=0)
 SOLVERS = pytest.mark.parametrize("solver", ["frank_wolfe", "n_slack", "one_slack"])
@@ -52,7 +52,12 @@ def test_sparse_rows_and_some_weights_zero(solver: str) -> None:
     y, weight = np.repeat([-1, 1], 4), np.array([1, 1, 1, 0, 1, 1, 0, 1.0])
     kept = weight > 0
     coef, intercept, value = optimum(X[kept], y[kept], 1.0)
-    for rows, labels, s in [(sp.csr_array(X), y, weight), (X, y, weight), (X[kept], y[kept], None), (sp.csr_array(X[kept]), y[kept], None)]:
+    for rows, labels, s in [
+        (sp.csr_array(X), y, weight),
+        (X, y, weight),
+        (X[kept], y[kept], None),
+        (sp.csr_array(X[kept]), y[kept], None),
+    ]:
         model = MulticlassSVM(solver=solver, **TIGHT).fit(rows, labels, s)
         np.testing.assert_allclose(model.coef_, coef, atol=1e-3)
         np.testing.assert_allclose(model.intercept_, intercept, atol=1e-3)
@@ -133,7 +138,9 @@ def test_the_intercept_is_penalised_as_documented(constant: float) -> None:
     rng = np.random.default_rng(7)
     X = np.vstack([rng.normal(size=(10, 2)), rng.normal(size=(10, 2)) + 1.2]) + 20.0
     y = np.repeat([-1, 1], 10)
-    model = MulticlassSVM(intercept_scaling=constant, tol=1e-6, max_passes=500, solver="one_slack", random_state=0).fit(X, y)
+    model = MulticlassSVM(intercept_scaling=constant, tol=1e-6, max_passes=500, solver="one_slack", random_state=0).fit(
+        X, y
+    )
     assert model.certificate_.primal == pytest.approx(optimum(X, y, 1.0, constant=constant)[2], rel=1e-5)
     assert optimum(X, y, 1.0, constant=1e4)[2] < 0.99 * optimum(X, y, 1.0)[2]
 
@@ -148,7 +155,9 @@ def test_names_of_classes_do_not_matter() -> None:
         by_name = MulticlassSVM(**TIGHT).fit(X, labels)
         assert by_name.classes_.tolist() == ["HH", "LL", "MM"]
         np.testing.assert_array_equal(by_name.predict(X), names[by_number.predict(X)])
-        np.testing.assert_allclose(by_name.decision_function(X)[:, [1, 0, 2]], by_number.decision_function(X), atol=1e-3)
+        np.testing.assert_allclose(
+            by_name.decision_function(X)[:, [1, 0, 2]], by_number.decision_function(X), atol=1e-3
+        )
         assert by_name.certificate_.primal == pytest.approx(by_number.certificate_.primal, rel=1e-7)
     for labels in (number.astype(np.int8), number.astype(float), number + 10):
         same = MulticlassSVM(**TIGHT).fit(X, labels)

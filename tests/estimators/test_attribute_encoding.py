@@ -35,7 +35,9 @@ def check(tokens: Tokens) -> None:
         assert ((tokens.indices >= 0) & (tokens.indices < tokens.n_attributes)).all()
         for lo, hi in zip(tokens.indptr, tokens.indptr[1:]):
             assert len(set(tokens.indices[lo:hi].tolist())) == hi - lo
-        assert tokens.values is None or (tokens.values.dtype == np.float64 and len(tokens.values) == len(tokens.indices))
+        assert tokens.values is None or (
+            tokens.values.dtype == np.float64 and len(tokens.values) == len(tokens.indices)
+        )
     if tokens.dense is not None:
         assert tokens.dense.dtype == np.float64
         assert len(tokens.dense) == n
@@ -63,7 +65,7 @@ NAMES = [[["a", "b"], ["b", "c"], []], [["a"]]]
         tuple(tuple(tuple(token) for token in sequence) for sequence in NAMES),
         [np.array([["a", "b"], ["b", "c"], []], dtype=object), [["a"]]],
         [[np.array(["a", "b"]), np.array(["b", "c"]), []], [np.array(["a"])]],
-        [[token for token in map(tuple, sequence)] for sequence in NAMES],
+        [list(map(tuple, sequence)) for sequence in NAMES],
         [[{"a": 1, "b": 1}.keys(), ["b", "c"], []], [["a"]]],
     ],
 )
@@ -182,7 +184,10 @@ def test_empty_sequences_in_every_form() -> None:
         ([[["a"], 7]], r"sequence 0, token 1 is a int \(7\)"),
         ([[["a"]], [["a"], None]], "sequence 1, token 1 is a NoneType"),
         ([[["a"]], [["b"], [["c"]]]], r"sequence 1, token 1: attribute \['c'\] cannot be a name"),
-        ([[{"a": 1}], [{"a": 1}, {"b": None}]], "sequence 1, token 1: attribute 'b' has value None; it must be a number"),
+        (
+            [[{"a": 1}], [{"a": 1}, {"b": None}]],
+            "sequence 1, token 1: attribute 'b' has value None; it must be a number",
+        ),
         ([[{"a": 1}], [{"a": [1]}]], r"sequence 1, token 0: attribute 'a' has value \[1\]"),
         ([[{"a": 1}], [{"a": 1j}]], "sequence 1, token 0: attribute 'a' has value 1j"),
         ([[["x"], {"a": 1, "b": np.nan}]], "sequence 0, token 1: attribute 'b' has the value nan, which is not finite"),
@@ -230,7 +235,10 @@ def test_prediction_refuses_what_the_model_was_not_fitted_with(X: Any, n_dense: 
 
 @given(
     st.lists(
-        st.lists(st.dictionaries(st.sampled_from("abcde"), st.floats(-9, 9).map(lambda x: round(x, 2)), max_size=4), max_size=3),
+        st.lists(
+            st.dictionaries(st.sampled_from("abcde"), st.floats(-9, 9).map(lambda x: round(x, 2)), max_size=4),
+            max_size=3,
+        ),
         max_size=4,
     )
 )

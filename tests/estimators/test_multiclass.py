@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
-from solvers.enumeration import multiclass_case
 
 from maxmargin import MulticlassSVM
 from maxmargin.errors import DataError
 from maxmargin.structures.rows import merge_equal_rows
+from solvers.enumeration import multiclass_case
 
 COSTS = np.array([[0.0, 1.0, 2.5], [0.5, 0.0, 1.0], [2.0, 0.7, 0.0]])
 
@@ -130,7 +130,9 @@ def test_the_certificate_is_about_the_stored_weights(data: Any) -> None:
 
 def test_early_ends_are_said_aloud_and_good_ones_are_not(data: Any) -> None:
     X, y = data
-    with pytest.warns(ConvergenceWarning, match=r"MulticlassSVM stopped by pass limit at a relative gap of .* Raise max_passes"):
+    with pytest.warns(
+        ConvergenceWarning, match=r"MulticlassSVM stopped by pass limit at a relative gap of .* Raise max_passes"
+    ):
         MulticlassSVM(C=100.0, tol=1e-9, max_passes=2, random_state=0).fit(X, y)
     with pytest.warns(ConvergenceWarning, match="stopped by time limit"):
         MulticlassSVM(C=100.0, tol=1e-9, max_time=0.0, random_state=0).fit(X, y)
@@ -201,7 +203,9 @@ def test_merging_equal_rows_is_that_of_numpy(seed: int, sparse: bool) -> None:
     np.testing.assert_array_equal(joint[order], expected[place.ravel()[order]])
     # the order follows from the content: the same for the data in another order
     shuffled = rng.permutation(200)
-    other, _ = merge_equal_rows(sp.csr_matrix(X[shuffled]) if sparse else X[shuffled], number[shuffled], weight[shuffled])
+    other, _ = merge_equal_rows(
+        sp.csr_matrix(X[shuffled]) if sparse else X[shuffled], number[shuffled], weight[shuffled]
+    )
     np.testing.assert_array_equal(X[shuffled][other], X[order])
     np.testing.assert_array_equal(number[shuffled][other], number[order])
 

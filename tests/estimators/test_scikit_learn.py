@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.utils import check_random_state
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, SkipTestWarning
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.utils import check_random_state
 from sklearn.utils.estimator_checks import check_estimator
 
 from maxmargin import MulticlassSVM, SequenceSVM, StructuredSVM

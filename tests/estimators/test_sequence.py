@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
-from solvers.enumeration import sequence_case
 
 from maxmargin import SequenceSVM
 from maxmargin.errors import DataError
 from maxmargin.structures.attributes import Tokens
+from solvers.enumeration import sequence_case
 
 X = [
     [["w=the", "low"], ["w=cat", "low"], ["w=sat", "low"]],
@@ -266,7 +266,10 @@ def test_bad_parameters_are_refused_by_name(parameters: Any, message: str) -> No
 
 
 def test_weights_of_sequences() -> None:
-    for weight, message in [([0.0] * 6, "zero for every example"), ([0, 0, 1, 0, 0, 0], "zero for every sequence that is not")]:
+    for weight, message in [
+        ([0.0] * 6, "zero for every example"),
+        ([0, 0, 1, 0, 0, 0], "zero for every sequence that is not"),
+    ]:
         with pytest.raises(DataError, match=f"sample_weight is {message}"):
             SequenceSVM().fit(X, Y, weight)
     options = dict(tol=1e-9, max_passes=2000, random_state=0)

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.utils.validation import NotFittedError
-from solvers.enumeration import ListedStructure, multiclass_case, plain_case
 
 from maxmargin import MulticlassSVM, StructuredSVM
 from maxmargin.errors import DataError, StructureError
 from maxmargin.structures import PlainStructure, Structure
 from maxmargin.structures.multiclass import Multiclass
+from solvers.enumeration import ListedStructure, multiclass_case, plain_case
 
 RNG = np.random.default_rng(8)
 X = RNG.normal(size=(15, 3))

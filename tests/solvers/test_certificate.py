@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from solvers.enumeration import Case, ListedStructure, multiclass_case, named_cases, plain_case
 
 from maxmargin.errors import DataError, StructureError
 from maxmargin.solvers.base import Solver, owners
@@ -20,6 +19,7 @@ from maxmargin.solvers.perceptron import Perceptron
 from maxmargin.status import Status
 from maxmargin.structures.base import Structure
 from maxmargin.structures.multiclass import Multiclass
+from solvers.enumeration import Case, ListedStructure, multiclass_case, named_cases, plain_case
 
 C = 0.8
 WEIGHT = np.array([1.0, 0.5, 2.0, 0.0, 1.5, 3.0, 0.25])
@@ -109,9 +109,7 @@ def test_the_working_set_holds_outputs_and_a_feasible_dual_point(name: str, solv
     case = cases()[name]
     oracle, c = case.oracle, C * WEIGHT[: case.n]
     assert isinstance(oracle, CompiledOracle)
-    result = minimize(
-        oracle, ALL[solver], C=C, sample_weight=WEIGHT[: case.n], tol=1e-9, max_passes=12, random_state=2
-    )
+    result = minimize(oracle, ALL[solver], C=C, sample_weight=WEIGHT[: case.n], tol=1e-9, max_passes=12, random_state=2)
     planes = result.planes
     assert planes is not None
     n = int(planes.counts[0])

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from solvers.enumeration import Case, Listed, multiclass_case, named_cases, plain_case, random_tokens, sequence_case
 
 from maxmargin.solvers import passes
 from maxmargin.solvers.base import Task, dual_point
@@ -16,6 +15,7 @@ from maxmargin.solvers.loop import minimize
 from maxmargin.solvers.oracle import Work
 from maxmargin.solvers.perceptron import Perceptron
 from maxmargin.status import Status
+from solvers.enumeration import Case, Listed, multiclass_case, named_cases, plain_case, random_tokens, sequence_case
 
 Reals = Any
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from solvers.enumeration import Case, multiclass_case, named_cases, plain_case, random_tokens, sequence_case
 
 from maxmargin.solvers.base import Solver
 from maxmargin.solvers.frank_wolfe import FrankWolfe
@@ -16,6 +15,7 @@ from maxmargin.solvers.one_slack import OneSlack
 from maxmargin.solvers.oracle import CompiledOracle
 from maxmargin.solvers.perceptron import Perceptron
 from maxmargin.structures.sequence import Sequence
+from solvers.enumeration import Case, multiclass_case, named_cases, plain_case, random_tokens, sequence_case
 
 SOLVERS: dict[str, Solver] = {"frank_wolfe": FrankWolfe(), "n_slack": NSlack(), "one_slack": OneSlack()}
 EVERY: dict[str, Solver] = {
@@ -27,9 +27,7 @@ EVERY: dict[str, Solver] = {
 
 
 def solved(case: Case, solver: str, weight: Any = None, C: float = 0.7) -> Result:
-    return minimize(
-        case.oracle, SOLVERS[solver], C=C, sample_weight=weight, tol=1e-9, max_passes=2000, random_state=0
-    )
+    return minimize(case.oracle, SOLVERS[solver], C=C, sample_weight=weight, tol=1e-9, max_passes=2000, random_state=0)
 
 
 def assert_same_optimum(first: Result, second: Result) -> None:
@@ -115,7 +113,9 @@ def assert_identical(first: Result, second: Result) -> None:
     np.testing.assert_array_equal(first.w, second.w)
     for name in ("primal", "dual", "risk_bound", "training_risk", "passes", "status"):
         assert getattr(first.certificate, name) == getattr(second.certificate, name)
-    assert [(r.passes, r.primal, r.dual) for r in first.history] == [(r.passes, r.primal, r.dual) for r in second.history]
+    assert [(r.passes, r.primal, r.dual) for r in first.history] == [
+        (r.passes, r.primal, r.dual) for r in second.history
+    ]
 
 
 @pytest.mark.parametrize("solver", EVERY)

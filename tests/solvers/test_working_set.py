@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from solvers.enumeration import Case, ListedStructure, multiclass_case, named_cases, plain_case, random_tokens
 
 from maxmargin.errors import DataError, StructureError
 from maxmargin.solvers import passes
@@ -16,6 +15,7 @@ from maxmargin.solvers.oracle import CompiledOracle, PlainOracle, Work, make_ora
 from maxmargin.solvers.planes import active_counts
 from maxmargin.solvers.simplex_qp import solve_simplex_qp
 from maxmargin.structures.sequence import Sequence
+from solvers.enumeration import Case, ListedStructure, multiclass_case, named_cases, plain_case, random_tokens
 
 
 @pytest.fixture(scope="module")

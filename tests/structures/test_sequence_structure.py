@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from solvers.enumeration import random_tokens
 
 from maxmargin import check_structure
 from maxmargin.errors import DataError
 from maxmargin.structures.attributes import Tokens
 from maxmargin.structures.multiclass import Multiclass
 from maxmargin.structures.sequence import Sequence
+from solvers.enumeration import random_tokens
 
 LENGTHS = [3, 0, 1, 4, 2]
 RESTRICTED: dict[str, Any] = dict(
@@ -55,7 +55,11 @@ def test_every_function_against_its_definition(options: dict[str, Any], masked: 
     structure, rng = Sequence(3, **options), np.random.default_rng(5)
     truth = labels(structure)
     known = rng.random(10) < 0.5 if masked == "known" else None
-    allowed = np.maximum(rng.random((10, 3)) < 0.7, np.eye(3, dtype=bool)[np.concatenate(truth)]) if masked == "allowed" else None
+    allowed = (
+        np.maximum(rng.random((10, 3)) < 0.7, np.eye(3, dtype=bool)[np.concatenate(truth)])
+        if masked == "allowed"
+        else None
+    )
     encoded = structure.encode(tokens, truth, known=known, allowed=allowed)
     pack, costs = encoded.pack, structure.costs
     assert (encoded.n_output, encoded.n_parts, encoded.n_potentials) == (4, 9, 12 + 15)
@@ -65,7 +69,11 @@ def test_every_function_against_its_definition(options: dict[str, Any], masked: 
         if known is not None:
             weight *= known[lo : lo + n]
         theta = rng.normal(size=n * 3 + 15)
-        initial, final, follows = theta[n * 3 : n * 3 + 3], theta[n * 3 + 3 : n * 3 + 6], theta[n * 3 + 6 :].reshape(3, 3)
+        initial, final, follows = (
+            theta[n * 3 : n * 3 + 3],
+            theta[n * 3 + 3 : n * 3 + 6],
+            theta[n * 3 + 6 :].reshape(3, 3),
+        )
         augmented = theta.copy()
         constant = structure.augment(pack, i, augmented)
         scores, losses = {}, {}
@@ -89,7 +97,9 @@ def test_every_function_against_its_definition(options: dict[str, Any], masked: 
             best = structure.decode(pack, i, potentials, found)
             np.testing.assert_array_equal(potentials, before)
             assert values[tuple(found[:n].tolist())] == pytest.approx(max(values.values()), abs=1e-12)
-            assert best + (constant if potentials is augmented else 0.0) == pytest.approx(max(values.values()), abs=1e-12)
+            assert best + (constant if potentials is augmented else 0.0) == pytest.approx(
+                max(values.values()), abs=1e-12
+            )
 
 
 def test_nothing_allowed_is_minus_infinity(tokens: Tokens) -> None:
@@ -182,7 +192,10 @@ def test_truths_must_have_the_lengths_of_their_sequences(tokens: Tokens) -> None
     [
         (lambda: Sequence(3, costs=np.ones((2, 2))), r"the cost matrix has shape \(2, 2\); it needs \(3, 3\)"),
         (lambda: Sequence(3, allowed_initial=[True]), r"allowed_initial has shape \(1,\); it needs \(3,\)"),
-        (lambda: Sequence(3, allowed_transitions=np.ones(3)), r"allowed_transitions has shape \(3,\); it needs \(3, 3\)"),
+        (
+            lambda: Sequence(3, allowed_transitions=np.ones(3)),
+            r"allowed_transitions has shape \(3,\); it needs \(3, 3\)",
+        ),
         (lambda: Multiclass(2, [[0, np.nan], [1, 0]]), "must be finite and at least 0 everywhere"),
         (lambda: Multiclass(2, [[0, -1], [1, 0]]), "must be finite and at least 0 everywhere"),
         (lambda: Multiclass(2, [[0, 1], [1, 0.5]]), r"entry \(1, 1\) is 0.5"),

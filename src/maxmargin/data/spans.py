@@ -18,7 +18,16 @@ from typing import Any, Literal, NamedTuple
 
 from ..errors import DataError
 
-__all__ = ["SCHEMES", "Scheme", "Span", "convert_labels", "detect_scheme", "forbidden_transitions", "label_spans", "span_labels"]
+__all__ = [
+    "SCHEMES",
+    "Scheme",
+    "Span",
+    "convert_labels",
+    "detect_scheme",
+    "forbidden_transitions",
+    "label_spans",
+    "span_labels",
+]
 
 Scheme = Literal["IOB1", "IOB2", "BIOES"]
 SCHEMES: tuple[Scheme, ...] = ("IOB2", "IOB1", "BIOES")

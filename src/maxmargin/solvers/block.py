@@ -2,8 +2,8 @@
 
 Problem: see :mod:`maxmargin.problem`. For one example with ``c = C s_i`` and planes ``p`` of scores
 ``g_p = Delta_p + <w, psi_p>`` the dual changes along a direction ``d`` (entries sum to 0) by
-``c t <g, d> - 1/2 c^2 t^2 |sum_p d_p psi_p|^2``, so the exact line search takes ``t = <g, d> / (c |sum_p d_p psi_p|^2)``,
-clipped to the simplex. Directions:
+``c t <g, d> - 1/2 c^2 t^2 |sum_p d_p psi_p|^2``, so the exact line search takes
+``t = <g, d> / (c |sum_p d_p psi_p|^2)``, clipped to the simplex. Directions:
 
 * ``PLAIN``: from the mean towards the best plane (Lacoste-Julien et al. 2013, algorithm 4);
 * ``PAIRWISE``: from the worst plane with weight to the best one (Osokin et al. 2016, algorithm 4 of the supplement);

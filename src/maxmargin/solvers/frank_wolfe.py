@@ -139,7 +139,8 @@ class _FrankWolfeRun(Run):
     def weights(self) -> NDArray[np.float64]:
         work = self.work
         if self.options.average and work.state[passes.WEIGHT] > 0:
-            return work.w - work.average / work.state[passes.WEIGHT]
+            averaged: NDArray[np.float64] = work.w - work.average / work.state[passes.WEIGHT]
+            return averaged
         return work.w.copy()
 
     def dual(self) -> float:
@@ -148,7 +149,8 @@ class _FrankWolfeRun(Run):
     def evaluate(self, w: NDArray[np.float64]) -> Evaluation:
         """As any evaluation, and its planes join the working set: the calls of the decoder are not wasted.
 
-        Gap sampling then visits all examples once: an evaluation was due because the known gaps promised more than is true.
+        Gap sampling then visits all examples once: an evaluation was due because the known gaps promised more than is
+        true.
         """
         self._visited_all = False
         return self.task.oracle.evaluate(w, self.task.examples, work=self.work, risk=True, n_jobs=self.task.n_jobs)

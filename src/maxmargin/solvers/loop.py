@@ -92,8 +92,8 @@ def certify(
     if task.oracle.exact:
         if dual - primal > 1e-6 * (abs(primal) + abs(dual)):
             raise StructureError(
-                f"{task.oracle.name}: the lower bound {dual:.10g} is above the objective {primal:.10g}: the loss-augmented "
-                "argmax of some example is not the maximum; run check_structure to find which"
+                f"{task.oracle.name}: the lower bound {dual:.10g} is above the objective {primal:.10g}: the "
+                "loss-augmented argmax of some example is not the maximum; run check_structure to find which"
             )
         excess = found.risk - found.slack
         # scores are sums of products: allow their rounding, nothing more
@@ -101,8 +101,8 @@ def certify(
         if (excess > allowed).any():
             k = int(excess.argmax())
             raise ArithmeticError(
-                f"{task.oracle.name}: example {int(task.examples[k])} has task loss {found.risk[k]:.10g} above its slack "
-                f"{found.slack[k]:.10g}; the decoder and the loss contradict each other (run check_structure)"
+                f"{task.oracle.name}: example {int(task.examples[k])} has task loss {found.risk[k]:.10g} above its "
+                f"slack {found.slack[k]:.10g}; the decoder and the loss contradict each other (run check_structure)"
             )
     return Certificate(
         primal=primal,

@@ -1,10 +1,10 @@
 """n-slack cutting plane: the classical algorithm, one working set and one slack for each example.
 
-Problem: ``1/2 |w|^2 + C sum_i s_i xi_i``, see :mod:`maxmargin.problem`. Source: Tsochantaridis, Joachims, Hofmann, Altun
-(2005), algorithm 1: go through the examples; where the most violated output exceeds the slack of the working set by more
-than ``epsilon``, add its plane and solve the quadratic program again; stop when a whole pass adds nothing.
-The program is solved again after every ``batch`` examples, not after every one, by pairwise steps over the planes of the
-examples (its dual is a product of simplices); ``epsilon`` follows from the tolerance on the relative gap.
+Problem: ``1/2 |w|^2 + C sum_i s_i xi_i``, see :mod:`maxmargin.problem`. Source: Tsochantaridis, Joachims, Hofmann,
+Altun (2005), algorithm 1: go through the examples; where the most violated output exceeds the slack of the working set
+by more than ``epsilon``, add its plane and solve the quadratic program again; stop when a whole pass adds nothing.
+The program is solved again after every ``batch`` examples, not after every one, by pairwise steps over the planes of
+the examples (its dual is a product of simplices); ``epsilon`` follows from the tolerance on the relative gap.
 Cost of a pass: one call of the loss-augmented decoder for each example, and the sweeps that the program takes.
 Memory: the weights and the parts of the planes; never a feature vector for a plane.
 """

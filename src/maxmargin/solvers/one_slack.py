@@ -1,8 +1,8 @@
 """One-slack cutting plane: one aggregated plane a round, with cuts from cached planes in between.
 
 Problem: ``1/2 |w|^2 + xi`` with ``xi >= sum_i c_i (Delta_i(y_i) + <w, psi_i(y_i)>)`` for every joint choice of outputs,
-``c_i = C s_i``; see :mod:`maxmargin.problem`. Source: Joachims, Finley, Yu (2009), algorithm 4, and its section 5.3 for the
-cache. The number of rounds is ``O(C R^2 / epsilon)`` whatever the number of examples.
+``c_i = C s_i``; see :mod:`maxmargin.problem`. Source: Joachims, Finley, Yu (2009), algorithm 4, and its section 5.3 for
+the cache. The number of rounds is ``O(C R^2 / epsilon)`` whatever the number of examples.
 Cost of a round: one call of the loss-augmented decoder for each example, one quadratic program in the number of cuts.
 Memory: the non-zero entries of the cuts kept, and the parts of the cached planes.
 """

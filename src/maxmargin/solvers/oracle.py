@@ -137,8 +137,8 @@ class Oracle(ABC):
     ) -> Evaluation:
         """Most violated outputs under ``w``.
 
-        Their planes are added to the working set of ``work`` if given (of those examples only whose slack is larger than
-        ``above``, if given; the others get plane number -1).
+        Their planes are added to the working set of ``work`` if given (of those examples only whose slack is larger
+        than ``above``, if given; the others get plane number -1).
         """
 
     @abstractmethod
@@ -302,7 +302,7 @@ class CompiledOracle(Oracle):
                 s,
                 self.sizes,
                 state,
-            )  # fmt: skip
+            )
             for run in chunks(order)
         )
 
@@ -345,14 +345,15 @@ class PlainOracle(Oracle):
         )
 
     def _vector(self, i: int, y: Any) -> Reals:
-        vector = self.structure.joint_features(self.X[i], y)
+        vector: Reals = self.structure.joint_features(self.X[i], y)
         if type(vector) is not np.ndarray or vector.dtype != np.float64 or vector.ndim != 1:
             n_features = getattr(self.structure, "n_features", None)
             vector = dense_vector(vector, n_features, f"{self.name}, example {i}", self._buffer)
         if len(vector) != self.n_weights:
             if self.n_weights >= 0:
                 raise StructureError(
-                    f"{self.name}: joint_features has length {len(vector)} on example {i} but {self.n_weights} on example 0"
+                    f"{self.name}: joint_features has length {len(vector)} on example {i} "
+                    f"but {self.n_weights} on example 0"
                 )
             self.n_weights = len(vector)
             self._buffer = np.zeros(self.n_weights)
@@ -431,8 +432,8 @@ class PlainOracle(Oracle):
         done = 0
         while True:
             made = passes.plain_visits(
-                self._data, work.w, work.average, work.planes, run[done:], vectors[done:], loss[done:], work.c, work.rule,
-                work.stamp, done == 0, work.state, work.gaps,
+                self._data, work.w, work.average, work.planes, run[done:], vectors[done:], loss[done:], work.c,
+                work.rule, work.stamp, done == 0, work.state, work.gaps,
             )  # fmt: skip
             if made < 0:
                 self._not_finite(int(run[done - 1 - made]))
@@ -492,14 +493,14 @@ def _checked_slack(oracle: Oracle, examples: Ints, slack: Reals) -> Reals:
     if oracle.exact and len(slack) and slack.min() < -1e-6 * (1.0 + np.abs(slack).max()):
         k = int(slack.argmin())
         raise StructureError(
-            f"{oracle.name}: the loss-augmented argmax of example {int(examples[k])} is not the maximum: its output has "
-            f"loss + score {slack[k]:.10g} above the truth's, the truth itself has 0"
+            f"{oracle.name}: the loss-augmented argmax of example {int(examples[k])} is not the maximum: its output "
+            f"has loss + score {slack[k]:.10g} above the truth's, the truth itself has 0"
         )
     return np.maximum(slack, 0.0)
 
 
 def _in_threads(run: Any, n: int, n_jobs: int, most: int) -> Iterator[Any]:
-    """``run(lo, hi)`` over consecutive chunks in ``n_jobs`` threads; results in order, whatever the number of threads."""
+    """``run(lo, hi)`` over consecutive chunks in ``n_jobs`` threads; results in order, whatever their number."""
     size, at = min(_FIRST_CHUNK, most), 0
     if n_jobs == 1:
         while at < n:

@@ -217,10 +217,10 @@ def plain_difference(data, i, vector):
 def plain_visits(data, w, average, planes, examples, vectors, loss, c, rule, stamp, fresh, state, gaps):
     """Visits for a structure in plain Python, whose planes are feature vectors (parts are weights).
 
-    ``vectors[k]`` and ``loss[k]`` belong to the output that the structure found for ``examples[k]`` just before this call:
-    only the first is checked against the cached planes, and only if ``fresh``, as every step moves the weights. Returns the number of visits
-    done when all are, or when the working set is full; ``-1 - k`` when the vector of visit ``k`` is not finite. No
-    first-class function is passed: that would cost more than the visit.
+    ``vectors[k]`` and ``loss[k]`` belong to the output that the structure found for ``examples[k]`` just before this
+    call: only the first is checked against the cached planes, and only if ``fresh``, as every step moves the weights.
+    Returns the number of visits done when all are, or when the working set is full; ``-1 - k`` when the vector of
+    visit ``k`` is not finite. No first-class function is passed: that would cost more than the visit.
     """
     for k in range(len(examples)):
         i = examples[k]

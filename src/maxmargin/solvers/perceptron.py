@@ -58,7 +58,8 @@ class _PerceptronRun(Run):
     def weights(self) -> NDArray[np.float64]:
         steps = self.state[passes.STEPS]
         if self.options.average and steps > 0:
-            return self.w - self.average / steps
+            averaged: NDArray[np.float64] = self.w - self.average / steps
+            return averaged
         return self.w.copy()
 
     def dual(self) -> float:

@@ -7,7 +7,7 @@ list; the first one is the truth itself (no parts, loss 0), and the dual weights
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
@@ -44,7 +44,7 @@ class Planes(NamedTuple):
     counts: NDArray[np.int64]
 
 
-def _planes_type():
+def _planes_type() -> Any:
     i8, f8 = array(types.int64), array(types.float64)
     return types.NamedTuple([i8, i8, i8, i8, f8, f8, i8, array(types.int32), f8, i8], Planes)
 

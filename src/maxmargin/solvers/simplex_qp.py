@@ -1,11 +1,12 @@
 """The quadratic program of a cutting-plane working set, solved by an active-set method on the simplex.
 
-Problem: ``max_a b^T a - 1/2 a^T G a`` subject to ``a >= 0``, ``sum a <= cap``, with ``G`` positive semidefinite and often
-singular. The slack is one more vertex with a zero row, so that the weights sum to ``cap`` exactly; then ``G`` may be
-shifted by ``s 1 1^T``, which changes nothing on the simplex and makes it definite on affinely independent vertices.
-Method: Wolfe's corral (Wolfe 1976, "Finding the nearest point in a polytope") with a linear term: add the vertex with the
-largest gradient, minimise over the affine hull of the corral, drop vertices whose weight would turn negative. The factor
-of ``G_SS + s 1 1^T`` is updated row by row and repaired by Givens rotations. Pairwise steps finish what rounding leaves.
+Problem: ``max_a b^T a - 1/2 a^T G a`` subject to ``a >= 0``, ``sum a <= cap``, with ``G`` positive semidefinite and
+often singular. The slack is one more vertex with a zero row, so that the weights sum to ``cap`` exactly; then ``G`` may
+be shifted by ``s 1 1^T``, which changes nothing on the simplex and makes it definite on affinely independent vertices.
+Method: Wolfe's corral (Wolfe 1976, "Finding the nearest point in a polytope") with a linear term: add the vertex with
+the largest gradient, minimise over the affine hull of the corral, drop vertices whose weight would turn negative. The
+factor of ``G_SS + s 1 1^T`` is updated row by row and repaired by Givens rotations. Pairwise steps finish what rounding
+leaves.
 Cost of a step: ``O(t |S| + |S|^2)``; memory ``O(|S|^2)`` besides ``G``.
 """
 

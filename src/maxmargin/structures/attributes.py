@@ -71,7 +71,7 @@ class AttributeIndex:
         if grow:
             found: Iterable[int] = map(self._numbers.__getitem__, names)
         else:
-            found = map(self._numbers.get, names, repeat(-1))  # type: ignore[arg-type]
+            found = map(self._numbers.get, names, repeat(-1))
         return np.fromiter(found, np.int32, len(names))
 
     def restricted(self, keep: NDArray[np.bool_]) -> AttributeIndex:
@@ -114,7 +114,8 @@ def encode_tokens(X: Sequence[Any], index: AttributeIndex, *, grow: bool, n_dens
     lengths = np.zeros(len(X), np.int64)
     for i, sequence in enumerate(X):
         sparse, block = _two_parts(sequence, i)
-        lengths[i] = len(block) if sparse is None else sparse.shape[0] if hasattr(sparse, "tocsr") else len(sparse)
+        rows: Any = block if sparse is None else sparse
+        lengths[i] = rows.shape[0] if hasattr(rows, "tocsr") else len(rows)
         if block is not None:
             if len(block) != lengths[i]:
                 raise DataError(f"sequence {i} has {lengths[i]} tokens with attributes but {len(block)} dense rows")
@@ -191,9 +192,7 @@ def _width(dense: list[tuple[int, NDArray[np.float64]]]) -> int:
     return next((block.shape[1] for _, block in dense if len(block)), 0)
 
 
-def _stack(
-    dense: list[tuple[int, NDArray[np.float64]]], width: int, n_tokens: int
-) -> NDArray[np.float64] | None:
+def _stack(dense: list[tuple[int, NDArray[np.float64]]], width: int, n_tokens: int) -> NDArray[np.float64] | None:
     """All dense rows under each other; every block comes with the number of its sequence."""
     filled = [(i, block) for i, block in dense if len(block)]
     if width == 0 and not filled:
@@ -230,7 +229,8 @@ def _from_names(
         k = next(k for k, name in enumerate(flat) if not isinstance(name, Hashable))
         i, t = _position(names, k)
         raise DataError(
-            f"sequence {i}, token {t}: attribute {flat[k]!r} cannot be a name: names are strings or other hashable values"
+            f"sequence {i}, token {t}: attribute {flat[k]!r} cannot be a name: names are strings or other "
+            "hashable values"
         ) from None
     return _canonical(indptr, numbers, values, len(index))
 
@@ -269,7 +269,8 @@ def _names_and_values(names: list[Any], tokens: list[Any], total: int) -> tuple[
         k = next(k for k, value in enumerate(numbers) if not _is_number(value))
         i, t = _position(names, k)
         raise DataError(
-            f"sequence {i}, token {t}: attribute {flat[k]!r} has value {numbers[k]!r:.40}; it must be a number or a string"
+            f"sequence {i}, token {t}: attribute {flat[k]!r} has value {numbers[k]!r:.40}; it must be a number "
+            "or a string"
         )
     if not np.isfinite(values).all():
         k = int(np.flatnonzero(~np.isfinite(values))[0])

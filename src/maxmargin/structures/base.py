@@ -252,8 +252,8 @@ def check_magnitude(values: NDArray[np.float64]) -> None:
     largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
     if largest > _LARGEST:
         raise DataError(
-            f"features of up to {largest:.3g} in size are too large to compute with; scale the features down (values of "
-            "about 1 are best)"
+            f"features of up to {largest:.3g} in size are too large to compute with; scale the features down (values "
+            "of about 1 are best)"
         )
 
 

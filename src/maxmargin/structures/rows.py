@@ -100,12 +100,13 @@ def _equal(X: Any, number: NDArray[np.int64], i: int, j: int) -> bool:
     if number[i] != number[j]:
         return False
     if hasattr(X, "indptr"):
-        return (X[[i]] != X[[j]]).nnz == 0
+        return bool((X[[i]] != X[[j]]).nnz == 0)
     return bool(np.array_equal(X[i], X[j]))
 
 
 def _mix_array(h: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    return _mix.py_func(h) if hasattr(_mix, "py_func") else _mix(h)
+    mixed: NDArray[np.uint64] = _mix.py_func(h) if hasattr(_mix, "py_func") else _mix(h)
+    return mixed
 
 
 def _read_only(values: Any, dtype: Any) -> NDArray[Any]:

@@ -174,7 +174,7 @@ class Sequence(Structure):
         """
         tokens: Tokens = X
         lengths = np.diff(tokens.start)
-        n, n_rows = len(lengths), int(tokens.start[-1])
+        n_rows = int(tokens.start[-1])
         weight = np.ones(n_rows)
         if self.normalize:
             weight /= np.repeat(np.maximum(lengths, 1), lengths)

@@ -196,7 +196,9 @@ class SpanFeatures:
         more = [f"column {k}" for k in range(1, 1 + len(self.vocabularies) - len(_VIEWS))]
         odd = set(self.vocabularies) ^ {*_VIEWS, *more}
         if odd:
-            raise DataError(f"the features of words must have the views {', '.join(_VIEWS)}; see {min(odd)!r}")
+            raise DataError(
+                f"view {min(odd)!r} of words is {'unknown' if min(odd) in self.vocabularies else 'missing'}"
+            )
         for name, numbers in self._numbers.items():
             if len(numbers) < len(self.vocabularies[name]):
                 raise DataError(f"the view {name!r} of words lists a value twice")

@@ -217,7 +217,8 @@ class TreeStructure(Structure):
             When it contradicts itself: says where.
         """
         views = {name[5:]: values for name, values in state.items() if name.startswith("view ")}
-        return cls(Grammar.from_state(state), SpanFeatures(views), loss=state.get("loss"))
+        loss: Any = state.get("loss")
+        return cls(Grammar.from_state(state), SpanFeatures(views), loss=loss)
 
 
 class _Numbered(dict[str, int]):
