@@ -350,6 +350,19 @@ def test_other_weights_and_other_rows_from_a_warm_start(rows: Any, solver: str) 
         assert warm.coef_.shape == cold.coef_.shape
 
 
+def test_max_passes_and_callbacks_count_from_a_warm_start_too(rows: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = MulticlassSVM(C=50.0, tol=1e-9, max_passes=1, warm_start=True, random_state=0)
+        for _ in range(3):
+            model.fit(*rows)
+            assert model.n_iter_ <= 2
+    seen: list[Any] = []
+    model.set_params(tol=10.0, callback=lambda record, w: seen.append(record)).fit(*rows)
+    assert model.certificate_.status is Status.CONVERGED
+    assert seen == model.history_
+
+
 def test_a_fit_in_pieces_reaches_the_optimum(rows: Any) -> None:
     model = MulticlassSVM(C=2.0, tol=1e-3, warm_start=True, max_passes=3, random_state=0)
     primal = []

@@ -244,6 +244,7 @@ def test_a_compiled_structure_that_lies_is_found_out(function: str) -> None:
         minimize(CompiledOracle(structure, encoded), FrankWolfe(), C=5.0, tol=1e-3, max_passes=50, random_state=0)
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of code that is not compiled
 def test_scores_that_overflow_are_an_error() -> None:
     case = multiclass_case(np.array([[1e90, 1.0], [-1e90, 1.0]]), np.array([0, 1]))
     with pytest.raises(DataError, match="example 0 overflowed; scale the features down"):

@@ -152,7 +152,13 @@ def test_many_random_problems(seed: int, solver: str) -> None:
             value = case.listed.optimum(C * weight)[1]
             for each in (case, plain_case(case)):
                 result = minimize(
-                    each.oracle, SOLVERS[solver], C=C, sample_weight=weight, tol=1e-6, max_passes=2000, random_state=seed
+                    each.oracle,
+                    SOLVERS[solver],
+                    C=C,
+                    sample_weight=weight,
+                    tol=1e-6,
+                    max_passes=2000,
+                    random_state=seed,
                 )
                 primal = case.listed.primal(result.w, C * weight)
                 assert result.certificate.dual <= value * (1 + 1e-7)
