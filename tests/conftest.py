@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -80,3 +81,9 @@ def run_python() -> Callable[..., str]:
         return done.stdout
 
     return run
+
+
+def pytest_configure() -> None:
+    """Shells start background jobs with Ctrl-C ignored, and children inherit that; the tests of interrupts need it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
