@@ -145,7 +145,9 @@ def recognise(source: Input, format: str | None, task: str | None) -> tuple[str,
     if "crfsuite" not in fitting and 2 * sum("\t" in row for row in rows) >= len(rows):
         fitting.append("crfsuite")  # its attributes may look like anything, if only the name says so
     named = _by_name(source.path)
-    if named in allowed and (named in fitting or not fitting):
+    # anything fits columns: a name that speaks of another format outweighs that, so that a fault is told as one of it
+    vague = fitting == ["columns"] and not source.path.lower().removesuffix(".gz").endswith(".dat")
+    if named in allowed and (named in fitting or not fitting or vague):
         found, how = named, "by its name"
     elif not fitting:
         problem = f"cannot tell the format; name it: --format {_either(allowed)}"

@@ -29,7 +29,7 @@ class TreeTask(Task):
 
     def examples(self, source: Input, settings: Mapping[str, Any], voice: Voice, *, unlabelled: bool) -> Examples:
         if not unlabelled and looks_like_trees(source.head()):
-            return _of_trees(read_trees(source.open()))
+            return _of_trees(self.truth(source, settings))
         return Examples([line.split() for line in Lines(source.open()) if line.strip()], None)
 
     def make(self, parameters: Mapping[str, Any]) -> Any:
@@ -46,13 +46,23 @@ class TreeTask(Task):
         trees = read_trees(source.open())
         if not trees:
             raise FileFormatError("no data in this file", path=source.name)
-        return trees
+        return [_cleaned(tree, i, source.name) for i, tree in enumerate(trees)]
 
     def written(self, source: Input, settings: Mapping[str, Any]) -> list[Tree]:
         return self.truth(source, settings)
 
     def report(self, true: Sequence[Tree], predicted: Sequence[Tree], width: int) -> str:
         return bracket_scores(true, predicted).table(width)
+
+
+def _cleaned(tree: Tree, i: int, path: str) -> Tree:
+    """Without functional tags and empty elements, as the models of the command line predict them."""
+    from ..structures.grammar import clean
+
+    found = clean(tree)
+    if found is None:
+        raise FileFormatError(f"tree {i} has no words", path=path)
+    return found
 
 
 def _of_trees(trees: list[Tree]) -> Examples:
