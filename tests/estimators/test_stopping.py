@@ -23,7 +23,6 @@ from maxmargin.solvers.frank_wolfe import FrankWolfe
 from maxmargin.solvers.loop import minimize
 from maxmargin.solvers.n_slack import NSlack
 from maxmargin.solvers.one_slack import OneSlack
-from maxmargin.solvers.oracle import Work
 from maxmargin.solvers.perceptron import Perceptron
 from maxmargin.status import Status
 from solvers.enumeration import Case, ListedStructure, named_cases, plain_case
@@ -188,34 +187,6 @@ def test_an_interrupted_model_is_usable_and_goes_on(case: Case, solver: str) -> 
         model.fit(range(case.n), truth)
         assert model.certificate_.primal == pytest.approx(case.listed.optimum(c)[1], rel=1e-5)
         assert model.certificate_.status is Status.CONVERGED
-
-
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timer to send signals")
-def test_an_interrupt_while_entering_compiled_code_stays_an_interrupt(case: Case) -> None:
-    """Functions among the arguments are looked up by Python code, which a signal may cut short."""
-    work = Work.start(case.oracle.n_weights, np.ones(case.n))
-    examples, rng = np.arange(case.n), np.random.default_rng(0)
-    case.oracle.evaluate(work.w, examples, work=work)
-    case.oracle.best_cached(work.w, work.planes, examples)
-
-    def interrupt(number: int, frame: Any) -> None:
-        raise KeyboardInterrupt
-
-    raised = []
-    previous = signal.signal(signal.SIGALRM, interrupt)
-    try:
-        for _ in range(300):
-            try:
-                signal.setitimer(signal.ITIMER_REAL, rng.uniform(2e-5, 1e-3), 0.05)
-                while True:
-                    case.oracle.best_cached(work.w, work.planes, examples)
-            except BaseException as error:
-                signal.setitimer(signal.ITIMER_REAL, 0)
-                raised.append(repr(error))
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, previous)
-    assert set(raised) == {"KeyboardInterrupt()"}
 
 
 INTERRUPTED_FIT = """
