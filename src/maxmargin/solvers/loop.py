@@ -226,8 +226,13 @@ class _Loop:
             # the dual point of an earlier fit may be good enough as it is
             certificate = self._evaluate(run)
             self.history.append(self._record(certificate))
+            stopped = self._call(run)
             if certificate.relative_gap <= self.task.tol:
                 return Status.CONVERGED
+            if stopped:
+                return Status.STOPPED
+            if self.passes >= self.max_passes:
+                return Status.PASS_LIMIT
         while True:
             step = run.advance()
             self.passes += step.passes
