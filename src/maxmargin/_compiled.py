@@ -155,7 +155,13 @@ class Kernel:
         return self._dispatcher
 
     def __call__(self, *args: Any) -> Any:
-        return (self._dispatcher or self.build())(*args)
+        try:
+            return (self._dispatcher or self.build())(*args)
+        except TypeError as error:
+            # Numba looks up functions among the arguments in Python; Ctrl-C there comes out as a call that lacks one
+            if "missing 1 required positional argument: 'sig'" in str(error):
+                raise KeyboardInterrupt from None
+            raise
 
 
 def kernel(signature: Callable[[], Any]) -> Callable[[Callable[..., Any]], Kernel]:

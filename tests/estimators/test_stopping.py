@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -187,6 +188,45 @@ def test_an_interrupted_model_is_usable_and_goes_on(case: Case, solver: str) -> 
         model.fit(range(case.n), truth)
         assert model.certificate_.primal == pytest.approx(case.listed.optimum(c)[1], rel=1e-5)
         assert model.certificate_.status is Status.CONVERGED
+
+
+INTERRUPTED_CALLS = """
+import signal
+import numpy as np
+from maxmargin.solvers.oracle import CompiledOracle, Work
+from maxmargin.structures.multiclass import Multiclass
+
+rng = np.random.default_rng(0)
+structure = Multiclass(3)
+oracle = CompiledOracle(structure, structure.encode(rng.normal(size=(6, 2)), np.arange(6) % 3))
+work, examples = Work.start(oracle.n_weights, np.ones(6)), np.arange(6)
+oracle.evaluate(work.w, examples, work=work)
+oracle.best_cached(work.w, work.planes, examples)
+
+def interrupt(number, frame):
+    raise KeyboardInterrupt
+
+signal.signal(signal.SIGALRM, interrupt)
+raised = set()
+for _ in range(300):
+    try:
+        signal.setitimer(signal.ITIMER_REAL, rng.uniform(2e-5, 1e-3), 0.05)
+        while True:
+            oracle.best_cached(work.w, work.planes, examples)
+    except BaseException as error:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        raised.add(repr(error))
+print(sorted(raised))
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timer to send signals")
+def test_an_interrupt_while_entering_compiled_code_stays_an_interrupt(run_python: Callable[..., str]) -> None:
+    """Functions among the arguments are looked up by Python code, which a signal may cut short.
+
+    In a process of its own: an interrupt in the middle of a lock of the compiler would stay behind.
+    """
+    assert run_python(INTERRUPTED_CALLS) == "['KeyboardInterrupt()']\n"
 
 
 INTERRUPTED_FIT = """

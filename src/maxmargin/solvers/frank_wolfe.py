@@ -42,7 +42,7 @@ class FrankWolfe:
         Direction of a step; see :mod:`maxmargin.solvers.block`.
     sampling : {"permutation", "uniform", "gap"}
         Order of the visits: every example once in random order; drawn with replacement; drawn in proportion to the gap
-        found at the last visit (the first pass visits all).
+        found at the last visit (the first pass, and one after each evaluation, visits all in both).
     sweeps : int
         At most so many passes over the cached planes after each pass with the decoder; they end early once their gap is
         two fifths of the decoder's. 0 with ``steps="plain"`` is algorithm 4 of 2013.
@@ -103,7 +103,7 @@ class _FrankWolfeRun(Run):
 
     def _order(self) -> NDArray[np.int64]:
         examples, rng = self.task.examples, self.task.rng
-        if self.options.sampling == "uniform":
+        if self.options.sampling == "uniform" and self._visited_all:
             return rng.choice(examples, len(examples))
         if self.options.sampling == "gap" and self._visited_all:
             gaps = self.work.gaps[examples]
@@ -149,7 +149,7 @@ class _FrankWolfeRun(Run):
     def evaluate(self, w: NDArray[np.float64]) -> Evaluation:
         """As any evaluation, and its planes join the working set: the calls of the decoder are not wasted.
 
-        Gap sampling then visits all examples once: an evaluation was due because the known gaps promised more than is
+        Sampling then visits all examples once: an evaluation was due because the known gaps promised more than is
         true.
         """
         self._visited_all = False
