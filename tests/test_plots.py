@@ -221,7 +221,10 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) 
         TransitionDisplay(np.eye(2), "ab").plot()
 
 
-def test_the_base_draws_nothing_itself() -> None:
-    pytest.importorskip("matplotlib")
-    with pytest.raises(NotImplementedError):
-        Display().plot()
+def test_displays_that_draw_nothing_cannot_be_made() -> None:
+    class Blank(Display):
+        """Says not what is drawn."""
+
+    for kind in (Display, Blank):
+        with pytest.raises(TypeError, match=r"abstract.*_draw"):
+            kind()

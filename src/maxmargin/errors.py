@@ -15,7 +15,7 @@ class FileFormatError(DataError):
     def __init__(self, problem: str, *, path: str, line: int | None = None, token: str | None = None) -> None:
         self.path, self.line, self.token, self.problem = path, line, token, problem
         where = path if line is None else f"{path}:{line}"
-        shown = "" if token is None else f": {_shorten(token)!r}"
+        shown = "" if token is None else f": {shorten(token)!r}"
         super().__init__(f"{where}: {problem}{shown}")
 
 
@@ -31,5 +31,5 @@ class MissingDependencyError(ImportError):
     """An optional package is needed; the message names it and the extra that brings it."""
 
 
-def _shorten(token: str, width: int = 40) -> str:
+def shorten(token: str, width: int = 40) -> str:
     return token if len(token) <= width else token[: width - 3] + "..."

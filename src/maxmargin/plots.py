@@ -11,6 +11,7 @@ import importlib
 import io
 import math
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
@@ -46,8 +47,8 @@ def _matplotlib(module: str = "") -> Any:
         raise MissingDependencyError("plots need matplotlib: pip install maxmargin[plots]") from None
 
 
-class Display:
-    """What all displays share.
+class Display(ABC):
+    """What all displays share; a kind of display says in ``_draw`` what is drawn.
 
     Attributes
     ----------
@@ -96,8 +97,9 @@ class Display:
         """Width and height of an own figure in inches."""
         return 6.4, 4.2
 
+    @abstractmethod
     def _draw(self, ax: Any) -> None:
-        raise NotImplementedError
+        """Draw the data on given axes."""
 
 
 class _HistoryDisplay(Display):

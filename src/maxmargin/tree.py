@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -188,12 +188,20 @@ class TreeSVM(MarginEstimator):
         return [structure.output(encoded, i, out) for i, out in enumerate(outs)]
 
     def score(self, X: Sequence[Any], y: Sequence[Tree]) -> float:
-        """F1 of labelled brackets."""
-        from .metrics import bracket_scores
-        from .structures.grammar import clean
+        """F1 of labelled brackets; the true trees are cleaned as in ``fit``.
 
-        true = [clean(tree, functions=self.functions, empty=self.empty) for tree in y]
-        return float(bracket_scores(cast("list[Tree]", true), self.predict(X)).overall.f1)
+        Raises
+        ------
+        DataError
+            When a tree has no words, or other numbers of them than its sentence: says which.
+        """
+        from .metrics import bracket_scores
+        from .structures.grammar import cleaned
+
+        check_is_fitted(self, "coef_")
+        grammar = self.structure_.grammar
+        true = [cleaned(tree, i, functions=grammar.functions, empty=grammar.empty) for i, tree in enumerate(y)]
+        return float(bracket_scores(true, self.predict(X)).overall.f1)
 
     def _to_parts(self) -> dict[str, Any]:
         """What a model file keeps, beyond the parameters and the figures."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
+import gzip
+import io
 import json
 import sys
 import types
@@ -13,8 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from maxmargin import TreeSVM, load_model
 from maxmargin._estimator import MarginEstimator
+from maxmargin.cli.inputs import Input, recognise
+from maxmargin.cli.messages import UsageError
 from maxmargin.data import Tree, parse_tree, read_trees
+from maxmargin.errors import DataError
 from maxmargin.metrics import bracket_scores
 from maxmargin.problem import Certificate
 from maxmargin.status import Status
@@ -70,7 +75,7 @@ def trees(folder: Path) -> str:
 
 
 def there_and_back(run: Run, ok: Run, trees: str) -> None:
-    """Train, predict from trees and from sentences, evaluate, inspect."""
+    """Train, predict from trees and from sentences, evaluate, start from a model."""
     outcome = run("train", trees, "-o", "m", "-C", "10")
     assert outcome.status == 0
     assert "maxmargin: train.mrg: brackets (by its name), task tree\n" in outcome.err
@@ -81,8 +86,6 @@ def there_and_back(run: Run, ok: Run, trees: str) -> None:
     expected = bracket_scores(read_trees(trees), read_trees(trees)).table(10**6) + "\n"
     assert ok("evaluate", "m", trees).out == expected
     assert run("evaluate", "m", "-", stdin="dogs bark\n").error == "<stdin>: has no labels to compare with"
-    assert json.loads(ok("inspect", "m", "--json").out)["parameters"]["C"] == 10
-    assert ok("inspect", "m").out.startswith("m: TreeSVM (")
     ok("train", trees, "-o", "m2", "--warm-start", "m", "--test", trees)
 
 
@@ -92,7 +95,6 @@ def test_an_estimator_slots_in(run: Run, ok: Run, trees: str) -> None:
     assert ok("predict", "m", "-", stdin="dogs sit\n").out == "(X dogs sit)\n"
 
 
-@pytest.mark.skipif(importlib.util.find_spec("maxmargin.tree") is None, reason="there is no tree estimator yet")
 def test_the_tree_estimator(run: Run, ok: Run, trees: str) -> None:
     there_and_back(run, ok, trees)
 
@@ -109,3 +111,160 @@ def test_faults_in_trees(run: Run, ok: Run, trees: str) -> None:
         assert outcome.error.startswith(message)
     outcome = run("train", "-", "-o", "m", "--format", "brackets", "-q", stdin="(S (NP a)) b\n")
     assert outcome.error == "<stdin>:1: text outside of brackets: 'b'"
+
+
+# functional tags, an index and empty elements; what is left of the first is the first of TREES
+ANNOTATED = """\
+(S (NP-SBJ=1 (DT the) (NN cat)) (VP-PRD (VBZ sits) (NP (-NONE- *T*))))
+(S (NP-SBJ-2 (NNS dogs)) (VP (VBP bark)))
+"""
+
+
+def test_trees_are_evaluated_as_they_are_learned(run: Run, ok: Run, folder: Path) -> None:
+    Path("annotated.mrg").write_text(ANNOTATED)
+    ok("train", "annotated.mrg", "-o", "m", "-C", "10")
+    assert ok("predict", "m", "annotated.mrg").out == TREES
+    plain = read_trees(io.BytesIO(TREES.encode()))
+    expected = bracket_scores(plain, plain).table(10**6) + "\n"
+    assert ok("evaluate", "m", "annotated.mrg").out == expected
+    assert ok("evaluate", "--predictions", "-", "annotated.mrg", stdin=TREES).out == expected
+    # the annotated trees as they stand do not have the words of the others
+    with pytest.raises(DataError, match="tree 0: the true tree has 4 words, the predicted one 3"):
+        bracket_scores(read_trees("annotated.mrg"), plain)
+
+
+def test_trees_without_words_are_named(run: Run, ok: Run, trees: str) -> None:
+    ok("train", trees, "-o", "m")
+    Path("empty.mrg").write_text(TREES + "(S (NP-SBJ (-NONE- *)))\n")
+    for argv in (("train", "empty.mrg", "-o", "m2", "-q"), ("evaluate", "m", "empty.mrg")):
+        outcome = run(*argv)
+        assert outcome.status == 2
+        assert outcome.error == "empty.mrg: tree 2 has no words: (S (NP-SBJ (-NONE- *)))"
+
+
+def test_a_score_is_that_of_cleaned_trees() -> None:
+    annotated = read_trees(io.BytesIO(ANNOTATED.encode()))
+    X = [["the", "cat", "sits"], ["dogs", "bark"]]
+    model = TreeSVM(C=10.0, random_state=0).fit(X, annotated)
+    assert model.score(X, annotated) == 1.0
+    assert model.set_params(functions=True, empty=True).score(X, annotated) == 1.0  # the grammar is still the old one
+    with pytest.raises(DataError, match="^tree 1 has no words: "):
+        model.score(X, [annotated[0], parse_tree("(S (NP (-NONE- *)))")])
+
+
+LONG = "un" + 30 * "believable"
+# nodes of three children, chains over one word and over several, a bare word, and a word longer than a line
+ODD = f"""\
+(S (NP (DT the) (JJ {LONG}) (NN cat)) (VP (VBZ sits) here))
+(X (S (NP (DT a) (NN dog)) (VP (VBP bark))))
+(S (NP (NNS dogs)) (VP (VBP bark) (ADVP (RB so))))
+"""
+
+
+@pytest.fixture
+def odd_model(ok: Run, folder: Path) -> Any:
+    """The model of odd trees, which is the file ``m``."""
+    Path("odd.mrg").write_text(ODD)
+    ok("train", "odd.mrg", "-o", "m", "-C", "10")
+    return load_model("m")
+
+
+def fitting(name: str) -> str:
+    return name if len(name) <= 65 else name[:62] + "..."
+
+
+def test_inspect_as_json(ok: Run, odd_model: Any) -> None:
+    found = json.loads(ok("inspect", "m", "--json", "--top", "3").out)
+    structure = odd_model.structure_
+    weights = structure.split(odd_model.coef_)
+    assert (found["task"], found["estimator"], found["parameters"]["C"]) == ("tree", "TreeSVM", 10)
+    assert sorted(found["labels"]) == ["(bare word)", "DT", "JJ", "NN", "NNS", "RB", "VBP", "VBZ"]
+    assert sorted(found["span_symbols"]) == ["NP", "NP|<JJ>", "S", "VP", "X+S"]
+    # by hand; over words: the tags but RB and NNS, NP+NNS, ADVP+RB, VP+VBP, and nothing; at the top: S and X+S
+    assert found["grammar"] == {"symbols": 14, "rules": 8, "lexical": 9, "tops": 2}
+    assert found["nonzero_weights"] == np.count_nonzero(odd_model.coef_)
+    words, spans = structure.span_features.names()
+    assert found["features"] == len(words) + len(spans)
+
+    columns = {f"tag {label}": (words, weights.tags[:, k]) for k, label in enumerate(found["labels"])}
+    for symbol in ("NP", "S", "VP"):  # one label over several words
+        columns[f"span {symbol}"] = spans, weights.spans[:, structure.span_symbols.index(symbol)]
+    entries = found["strongest_features"]
+    assert [entry["label"] for entry in entries] == list(columns)
+    assert any(entry["features"] for entry in entries)
+    for entry in entries:
+        names, column = columns[entry["label"]]
+        assert [abs(weight) for _, weight in entry["features"]] == sorted(np.abs(column[column != 0]))[::-1][:3]
+        for name, weight in entry["features"]:
+            assert weight in [value for known, value in zip(names, column, strict=True) if fitting(known) == name]
+
+    grammar = structure.grammar
+    sides = [
+        [grammar.symbols[s] or "(bare word)" for s in side] for side in (grammar.parent, grammar.left, grammar.right)
+    ]
+    weight_of = dict(zip(zip(*sides, strict=True), weights.rules, strict=True))
+    assert len(weight_of) == 8
+    strongest_rules = [tuple(rule) for *rule, _ in found["strongest_rules"]]
+    assert [weight_of[rule] for rule in strongest_rules] == [weight for *_, weight in found["strongest_rules"]]
+    nonzero = sorted(abs(weight) for weight in weight_of.values() if weight)
+    assert [abs(weight) for *_, weight in found["strongest_rules"]] == nonzero[::-1][:6]
+
+
+def test_inspect_for_people(ok: Run, odd_model: Any) -> None:
+    lines = ok("inspect", "m", "--top", "50").out.splitlines()
+    assert lines[0].startswith("m: TreeSVM (")
+    assert lines[0].endswith("), task tree")
+    assert lines[2].startswith("labels      8: ")
+    assert "grammar     14 symbols  8 rules  9 lexical  2 tops" in lines
+    tables = lines[lines.index("") :]
+    assert max(map(len, tables)) == 79  # the long word is cut to fit
+    assert any("unbelievable" in line and line.endswith("...") for line in tables)
+    assert "tag VBP" in tables
+    assert "span VP" in tables
+    rules = tables[tables.index("strongest rules") + 1 :]
+    assert len(rules) == np.count_nonzero(odd_model.structure_.split(odd_model.coef_).rules)
+    assert all(" -> " in line for line in rules)
+    assert len(ok("inspect", "m", "--top", "0").out.splitlines()) == lines.index("")
+
+
+def test_inspect_a_grammar_without_rules(ok: Run, folder: Path) -> None:
+    ok("train", "-", "--format", "brackets", "-o", "m", stdin="(A a)\n(B b)\n")
+    found = json.loads(ok("inspect", "m", "--json").out)
+    assert found["grammar"] == {"symbols": 2, "rules": 0, "lexical": 2, "tops": 2}
+    assert (found["span_symbols"], found["strongest_rules"]) == ([], [])
+    assert "\ntag A\n" in ok("inspect", "m").out
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "format", "how"),
+    [
+        ("x.svm", "1 1;2 3;4\n-1 2;2 5;1\n", "svmlight", "by its name"),
+        ("x.libsvm.gz", "1 1;2 3;4\n-1 2;2 5;1\n", "svmlight", "by its name"),
+        ("x.mrg", "the cat\na dog\n", "brackets", "by its name"),
+        # names that say nothing, or that columns have as well
+        ("x.txt", "1 1;2 3;4\n-1 2;2 5;1\n", "columns", "by its first lines"),
+        ("x.dat", "the DT\na DT\n", "columns", "by its first lines"),
+        ("x.dat.gz", "the DT\na DT\n", "columns", "by its first lines"),
+        # what looks like trees is no vague guess
+        ("x.svm", TREES, "brackets", "by its first lines"),
+    ],
+)
+def test_a_name_outweighs_a_vague_guess_of_columns(name: str, text: str, format: str, how: str, folder: Path) -> None:
+    data = text.encode()
+    Path(name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    assert recognise(Input(name), None, None)[::2] == (format, how)
+
+
+def test_a_fault_is_told_as_one_of_the_format_that_is_named(run: Run, folder: Path) -> None:
+    for name, text, message in (
+        ("x.svm", "1 1;2 3;4\n-1 2;2 5;1\n", "x.svm:1: "),
+        ("x.mrg", "the cat\na dog\n", "x.mrg:1: text outside of brackets: 'the'"),
+    ):
+        Path(name).write_text(text)
+        outcome = run("train", name, "-o", "m", "-q")
+        assert outcome.status == 2
+        assert outcome.error.startswith(message)
+        assert "column" not in outcome.error
+    Path("x.svm").write_text("the DT\na DT\n")
+    with pytest.raises(UsageError, match="looks like columns, but --task tree"):
+        recognise(Input("x.svm"), None, "tree")

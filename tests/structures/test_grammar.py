@@ -15,7 +15,16 @@ from hypothesis import strategies as st
 
 from maxmargin.data.brackets import Tree, parse_tree, read_trees
 from maxmargin.errors import DataError
-from maxmargin.structures.grammar import Grammar, binarize, clean, debinarize, is_intermediate, labels_of, symbol_of
+from maxmargin.structures.grammar import (
+    Grammar,
+    binarize,
+    clean,
+    cleaned,
+    debinarize,
+    is_intermediate,
+    labels_of,
+    symbol_of,
+)
 from maxmargin.structures.pcfg import TreebankGrammar
 
 # labels that could be mistaken for the signs of symbols, and ordinary ones
@@ -99,9 +108,15 @@ def test_empty_elements() -> None:
     tree = parse_tree("(S (NP-SBJ (-NONE- *)) (VP (VB go) (NP (NP (-NONE- *T*)) (SBAR (-NONE- 0)))) (. .))")
     assert clean(tree) == parse_tree("(S (VP (VB go)) (. .))")
     assert clean(tree, empty=True, functions=True) == tree
-    assert clean(parse_tree("(S (NP (-NONE- *)))")) is None
+    nothing = parse_tree("(S (NP (-NONE- *)))")
+    assert clean(nothing) is None
     with pytest.raises(DataError, match=r"tree 1 has no words"):
-        Grammar.from_trees([tree, parse_tree("(S (NP (-NONE- *)))")])
+        Grammar.from_trees([tree, nothing])
+    for options in ({}, dict(functions=True), dict(empty=True)):
+        assert cleaned(tree, **options) == clean(tree, **options)
+    assert cleaned(nothing, empty=True) == nothing
+    with pytest.raises(DataError, match=r"^tree 7 has no words: \(S \(NP \(-NONE- \*\)\)\)$"):
+        cleaned(nothing, 7)
 
 
 def test_the_root_is_taken_off_only_if_it_can_be_put_back() -> None:

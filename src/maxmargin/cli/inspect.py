@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..data.text import writing
+from ..errors import shorten
 from .messages import size_in_words
 
 __all__ = ["run"]
@@ -65,6 +66,8 @@ def _lines(model: Any, facts: dict[str, Any]) -> Iterator[str]:
     if labels is not None:
         yield f"labels      {len(labels)}: {'  '.join(map(str, labels))}"
         yield f"features    {facts['features']}, {facts['nonzero_weights']} weights other than 0"
+    if "grammar" in facts:
+        yield "grammar     " + "  ".join(f"{size} {name}" for name, size in facts["grammar"].items())
     shown = {name: " ".join(repr(value).split()) for name, value in facts["parameters"].items()}
     yield "parameters  " + "  ".join(f"{name}={value}" for name, value in shown.items())
     yield "certificate " + str(model.certificate_).replace("\n", "\n            ")
@@ -74,6 +77,13 @@ def _lines(model: Any, facts: dict[str, Any]) -> Iterator[str]:
             yield ""
             yield f"{entry['label']}"
             yield from (f"  {weight:10.4f}  {name}" for name, weight in entry["features"])
+    if facts.get("strongest_rules"):
+        yield ""
+        yield "strongest rules"
+        yield from (
+            f"  {weight:10.4f}  {shorten(f'{parent} -> {left} {right}', 65)}"
+            for parent, left, right, weight in facts["strongest_rules"]
+        )
     if labels is not None and "transitions" in facts and facts["strongest_transitions"]:
         yield ""
         if len(labels) <= _WIDEST_TABLE:

@@ -5,20 +5,30 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..data.brackets import Tree, read_trees
 from ..data.text import Lines
-from ..errors import FileFormatError
+from ..errors import DataError, FileFormatError, shorten
 from ..metrics import bracket_scores
 from .inputs import looks_like_trees
 from .tasks import Examples, Task
+from .weights import strongest
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
+    from numpy.typing import NDArray
+
+    from ..structures.grammar import Grammar
+    from ..structures.tree import TreeStructure, TreeWeights
     from .inputs import Input
     from .messages import Voice
 
 __all__ = ["TASK"]
+
+_ROOM = 65  # for the name of a feature or rule: behind its weight, on a terminal of 80 columns
+_BARE = "(bare word)"  # the symbol without labels; no label has brackets
 
 
 class TreeTask(Task):
@@ -43,10 +53,16 @@ class TreeTask(Task):
         stream.writelines(f"{tree}\n" for tree in predictions)
 
     def truth(self, source: Input, settings: Mapping[str, Any]) -> list[Tree]:
+        """Trees without functional tags and empty elements, as the models of the command line predict them."""
+        from ..structures.grammar import cleaned
+
         trees = read_trees(source.open())
         if not trees:
             raise FileFormatError("no data in this file", path=source.name)
-        return [_cleaned(tree, i, source.name) for i, tree in enumerate(trees)]
+        try:
+            return [cleaned(tree, i) for i, tree in enumerate(trees)]
+        except DataError as error:
+            raise FileFormatError(str(error), path=source.name) from None
 
     def written(self, source: Input, settings: Mapping[str, Any]) -> list[Tree]:
         return self.truth(source, settings)
@@ -54,15 +70,44 @@ class TreeTask(Task):
     def report(self, true: Sequence[Tree], predicted: Sequence[Tree], width: int) -> str:
         return bracket_scores(true, predicted).table(width)
 
+    def details(self, model: Any, settings: Mapping[str, Any], top: int) -> dict[str, Any]:
+        structure = model.structure_
+        grammar, weights = structure.grammar, structure.split(model.coef_)
+        sizes = {
+            "symbols": len(grammar.symbols),
+            "rules": len(grammar.parent),
+            "lexical": len(grammar.lexical),
+            "tops": len(grammar.tops),
+        }
+        tags = [tag or _BARE for tag in structure.tags]
+        return {
+            "labels": tags,
+            "features": sum(structure.span_features.n_features),
+            "nonzero_weights": int(np.count_nonzero(model.coef_)),
+            "grammar": sizes,
+            "span_symbols": structure.span_symbols,
+            "strongest_features": _strongest_features(structure, weights, tags, top),
+            "strongest_rules": _strongest_rules(grammar, weights.rules, 2 * top),
+        }
 
-def _cleaned(tree: Tree, i: int, path: str) -> Tree:
-    """Without functional tags and empty elements, as the models of the command line predict them."""
-    from ..structures.grammar import clean
 
-    found = clean(tree)
-    if found is None:
-        raise FileFormatError(f"tree {i} has no words", path=path)
-    return found
+def _strongest_features(structure: TreeStructure, weights: TreeWeights, tags: list[str], top: int) -> list[Any]:
+    """Those of tags, and of single labels over several words: chains and intermediate symbols are too many."""
+    from ..structures.grammar import labels_of
+
+    words, spans = ([shorten(name, _ROOM) for name in names] for names in structure.span_features.names())
+    single = [k for k, symbol in enumerate(structure.span_symbols) if len(labels_of(symbol)) == 1]
+    return [
+        *strongest(weights.tags, words, [f"tag {tag}" for tag in tags], top),
+        *strongest(weights.spans[:, single], spans, [f"span {structure.span_symbols[k]}" for k in single], top),
+    ]
+
+
+def _strongest_rules(grammar: Grammar, weights: NDArray[np.float64], top: int) -> list[list[Any]]:
+    """``[parent, left, right, weight]`` of the rules with the largest absolute weights, strongest first."""
+    (found,) = strongest(weights[:, None], range(len(weights)), [""], top)
+    sides = (grammar.parent, grammar.left, grammar.right)
+    return [[*(grammar.symbols[side[r]] or _BARE for side in sides), weight] for r, weight in found["features"]]
 
 
 def _of_trees(trees: list[Tree]) -> Examples:

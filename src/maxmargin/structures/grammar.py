@@ -26,7 +26,7 @@ from ..data.brackets import Tree
 from ..decoders.cky import order_rules
 from ..errors import DataError
 
-__all__ = ["Grammar", "binarize", "clean", "debinarize", "is_intermediate", "labels_of", "symbol_of"]
+__all__ = ["Grammar", "binarize", "clean", "cleaned", "debinarize", "is_intermediate", "labels_of", "symbol_of"]
 
 Factor = Literal["right", "left"]
 
@@ -85,6 +85,20 @@ def clean(tree: Tree, *, functions: bool = False, empty: bool = False) -> Tree |
         label = node.label if functions else _FUNCTIONS.sub(r"\1", node.label)
         done.append(Tree(label, tuple(kept)) if kept else None)
     return done[0]
+
+
+def cleaned(tree: Tree, index: int = 0, *, functions: bool = False, empty: bool = False) -> Tree:
+    """:func:`clean` for trees that must have words.
+
+    Raises
+    ------
+    DataError
+        When nothing is left; ``index`` says which tree it is.
+    """
+    found = clean(tree, functions=functions, empty=empty)
+    if found is None:
+        raise DataError(f"tree {index} has no words: {tree}")
+    return found
 
 
 def binarize(tree: Tree, *, horizontal: int = 1, factor: Factor = "right") -> Tree:
@@ -212,14 +226,14 @@ class Grammar:
         if not len(trees):
             raise DataError("no trees to read a grammar off")
         nothing = np.zeros(0, np.int32)
-        cleaned = [_cleaned(tree, i, functions, empty) for i, tree in enumerate(trees)]
+        trees = [cleaned(tree, i, functions=functions, empty=empty) for i, tree in enumerate(trees)]
         plain = cls(
-            (), nothing, nothing, nothing, nothing, nothing, _root_of(cleaned), horizontal, factor, functions, empty
+            (), nothing, nothing, nothing, nothing, nothing, _root_of(trees), horizontal, factor, functions, empty
         )
         rules: set[tuple[str, ...]] = set()
         words: set[str] = set()
         tops: set[str] = set()
-        for tree in cleaned:
+        for tree in trees:
             top = plain._binary(tree)
             tops.add(top.label)
             for node in top.subtrees():
@@ -267,7 +281,7 @@ class Grammar:
         DataError
             When the tree has no words; ``index`` says which tree it is.
         """
-        return self._binary(_cleaned(tree, index, self.functions, self.empty))
+        return self._binary(cleaned(tree, index, functions=self.functions, empty=self.empty))
 
     def _binary(self, tree: Tree) -> Tree:
         below = tree.children[0]
@@ -384,13 +398,6 @@ def _check_options(horizontal: int, factor: str) -> None:
         raise DataError(f"factor must be 'right' or 'left', not {factor!r}")
     if not isinstance(horizontal, int | np.integer) or horizontal < 0:
         raise DataError(f"horizontal must be a whole number of at least 0, not {horizontal!r}")
-
-
-def _cleaned(tree: Tree, index: int, functions: bool, empty: bool) -> Tree:
-    found = clean(tree, functions=functions, empty=empty)
-    if found is None:
-        raise DataError(f"tree {index} has no words: {tree}")
-    return found
 
 
 def _root_of(trees: Sequence[Tree]) -> str | None:
