@@ -57,7 +57,7 @@ def run(solver: object, max_passes: int, tol: float = 2e-3 / 0.167) -> dict:
 def fast() -> dict:
     from maxmargin.solvers.frank_wolfe import FrankWolfe
 
-    return run(FrankWolfe(sweeps=20), 60)
+    return run(FrankWolfe(), 60)
 
 
 def plain() -> dict:

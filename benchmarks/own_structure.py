@@ -1,7 +1,7 @@
 """What one's own structure costs: a user's compiled chain against the built-in one, and the overhead on plain Python.
 
 Data: OCR letters (128 pixels and a constant, 26 labels; the 626 words of fold 0), from the folder in MAXMARGIN_DATA or
-from ``../shared/data`` beside the checkout. Both comparisons take the CPU time of passes of Frank-Wolfe as it is used
+from ``../shared/data`` beside the checkout. Both comparisons take the time of passes of Frank-Wolfe as it is used
 by default, that is with its sweeps over cached planes: ``python benchmarks/own_structure.py``.
 """
 
@@ -134,11 +134,11 @@ class Timed:
         method = getattr(self.structure, name)
 
         def timed(*args: Any) -> Any:
-            begin = time.thread_time()
+            begin = time.perf_counter()
             try:
                 return method(*args)
             finally:
-                self.seconds += time.thread_time() - begin
+                self.seconds += time.perf_counter() - begin
 
         self.__dict__[name] = timed
         return timed
@@ -175,10 +175,10 @@ def passes(
     run = solver.start(task)
     run.advance()
     inside = clock.seconds if clock else 0.0
-    begin = time.thread_time()
+    begin = time.perf_counter()
     for _ in range(PASSES):
         run.advance()
-    seconds = time.thread_time() - begin
+    seconds = time.perf_counter() - begin
     return seconds, (clock.seconds if clock else 0.0) - inside, run.dual()
 
 

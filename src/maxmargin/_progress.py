@@ -48,7 +48,7 @@ class Progress:
     @property
     def callback(self) -> Callable[[Record, Reals], Any] | None:
         """What the solver calls after each pass."""
-        return self.user if not self.verbose else self._after_pass
+        return self._after_pass if self.verbose or self.user is not None else None
 
     def __enter__(self) -> Progress:
         if self._notice is not None:
@@ -67,6 +67,15 @@ class Progress:
             self._notice = None
 
     def _after_pass(self, record: Record, w: Reals) -> Any:
+        if self.verbose:
+            self._show(record)
+        if self.user is None:
+            return None
+        own = w.copy()  # theirs to keep: the solver goes on changing its own
+        own.flags.writeable = False
+        return self.user(record, own)
+
+    def _show(self, record: Record) -> None:
         self._hush()
         if not self._header:
             print(f"{'pass':>5} {'primal':>13} {'dual':>13} {'rel. gap':>10} {'seconds':>8}", file=self.out)
@@ -81,7 +90,6 @@ class Progress:
         elif self.verbose > 1 or record.exact or record.seconds >= self._shown:
             print(line, file=self.out, flush=True)
             self._shown = max(1.0, 1.3 * record.seconds)
-        return self.user(record, w) if self.user is not None else None
 
     def close(self, certificate: Certificate) -> None:
         """The certificate at the end."""

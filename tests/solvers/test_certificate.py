@@ -192,9 +192,7 @@ def test_a_decoder_that_lies_is_found_out(kind: type[ListedStructure], solver: s
     case = cases()["costs"]
     structure = kind(case.listed)
     oracle = PlainOracle(structure, range(case.n), list(enumerate(case.listed.truth)))
-    # a bound above the objective gives the fault away without the example
-    where = "the lower bound .* is above" if (kind, solver) == (Lazy, "one_slack") else ".*example \\d"
-    with pytest.raises((StructureError, ArithmeticError), match=f"{kind.__name__}: {where}"):
+    with pytest.raises((StructureError, ArithmeticError), match=f"{kind.__name__}: .*example \\d"):
         minimize(oracle, ALL[solver], C=5.0, tol=1e-3, max_passes=50, random_state=0)
 
 

@@ -141,7 +141,7 @@ def test_options_of_solvers_are_checked(make: Any, message: str) -> None:
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("seed", range(10))
 def test_many_random_problems(seed: int, solver: str) -> None:
-    """As above with other sizes, other data and more decades. Bounds hold even where the passes do not suffice."""
+    """As above with other sizes, other data and more decades."""
     from solvers.enumeration import random_case
 
     rng = np.random.default_rng(seed)
@@ -157,12 +157,11 @@ def test_many_random_problems(seed: int, solver: str) -> None:
                     C=C,
                     sample_weight=weight,
                     tol=1e-6,
-                    max_passes=2000,
+                    max_passes=50_000 if solver == "few sweeps" else 5000,
                     random_state=seed,
                 )
                 primal = case.listed.primal(result.w, C * weight)
                 assert result.certificate.dual <= value * (1 + 1e-7)
                 assert result.certificate.primal == pytest.approx(primal, rel=1e-10)
                 assert result.certificate.status.ok == (result.certificate.relative_gap <= 1e-6)
-                if result.certificate.status.ok or "slack" in solver or C < 30:
-                    assert primal <= value * (1 + 3e-6)
+                assert primal <= value * (1 + 3e-6)

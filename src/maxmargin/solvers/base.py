@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .oracle import Evaluation, Oracle, Work
+from .passes import DUAL
 from .planes import Planes
 
-__all__ = ["Run", "Solver", "Step", "Task", "WarmStart", "dual_point"]
+__all__ = ["Run", "Solver", "Step", "Task", "WarmStart", "to_dual_point"]
 
 Ints = NDArray[np.int64]
 Reals = NDArray[np.float64]
@@ -102,11 +103,11 @@ class Run(ABC):
 
     @abstractmethod
     def weights(self) -> Reals:
-        """The weights that would be returned now."""
+        """The weights that would be returned now; may be the run's own array, which later passes change."""
 
     @abstractmethod
     def dual(self) -> float:
-        """A lower bound of the optimum, recomputed from the dual point in float64."""
+        """A lower bound of the optimum, recomputed from the dual point in float64; sets the weights to that point."""
 
     def evaluate(self, w: Reals) -> Evaluation:
         """Slacks and risks under ``w``; a run may keep the planes it meets."""
@@ -128,10 +129,11 @@ class Solver(Protocol):
         """Begin a run."""
 
 
-def dual_point(oracle: Oracle, work: Work, examples: Ints) -> tuple[Reals, float]:
-    """``w(alpha)`` and ``D(alpha)`` of a working set, from scratch.
+def to_dual_point(oracle: Oracle, work: Work, examples: Ints) -> float:
+    """Set ``work.w`` to ``w(alpha)`` of the working set, free of the rounding of the steps; returns ``D(alpha)``.
 
-    The weights of an example are divided by their sum first, so that the point is feasible to the last bit.
+    The weights of an example are divided by their sum first, so that the point is feasible to the last bit. The
+    weights are set in place: for many attributes they are the largest array of all.
     """
     planes = work.planes
     n = int(planes.counts[0])
@@ -144,9 +146,11 @@ def dual_point(oracle: Oracle, work: Work, examples: Ints) -> tuple[Reals, float
     used = np.flatnonzero((alpha > 0.0) & (planes.length[:n] > 0) & (rank[owner] >= 0))
     used = used[np.argsort(rank[owner[used]], kind="stable")]
     share = work.c[owner[used]] * alpha[used] / total[owner[used]]
-    w = np.zeros(oracle.n_weights)
-    oracle.add_planes(planes, owner[used], used, -share, w)
-    return w, float(share @ planes.loss[used]) - 0.5 * float(w @ w)
+    work.w[:] = 0.0
+    oracle.add_planes(planes, owner[used], used, -share, work.w)
+    dual = float(share @ planes.loss[used]) - 0.5 * float(work.w @ work.w)
+    work.state[DUAL] = dual
+    return dual
 
 
 def owners(planes: Planes) -> Ints:

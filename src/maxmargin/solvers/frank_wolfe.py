@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import passes
-from .base import Run, Step, Task, dual_point
+from .base import Run, Step, Task, to_dual_point
 from .block import AWAY, PAIRWISE, PLAIN
 from .oracle import Evaluation, Work
 from .planes import Planes
@@ -27,8 +27,6 @@ __all__ = ["FrankWolfe"]
 # Sweeps stop when the gap over the cached planes is this part of the gap that the decoder found: by then new planes
 # promise more than old ones (measured on chunking and on handwritten words).
 _ENOUGH = 0.4
-# A sweep leaves out examples whose gap at their last visit was below this part of the mean.
-_SMALL = 0.1
 _RULES = {"plain": PLAIN, "pairwise": PAIRWISE, "away": AWAY}
 
 
@@ -52,7 +50,7 @@ class FrankWolfe:
 
     steps: Literal["pairwise", "away", "plain"] = "pairwise"
     sampling: Literal["permutation", "uniform", "gap"] = "permutation"
-    sweeps: int = 20
+    sweeps: int = 50
     average: bool = False
 
     def __post_init__(self) -> None:
@@ -85,18 +83,11 @@ class _FrankWolfeRun(Run):
         assert task.warm is not None
         if task.warm.planes is not None:
             self.work.planes = task.warm.planes
-            self._restore()
+            self.dual()
         else:
             task.oracle.evaluate(task.warm.w, task.examples, work=self.work, n_jobs=task.n_jobs)
             for _ in range(max(self.options.sweeps, 1)):
                 task.oracle.sweep(self.work, self._permuted())
-
-    def _restore(self) -> float:
-        """Set ``w`` to that of the dual point, free of the rounding of the steps."""
-        w, dual = dual_point(self.task.oracle, self.work, self.task.examples)
-        self.work.w[:] = w
-        self.work.state[passes.DUAL] = dual
-        return dual
 
     def _permuted(self) -> NDArray[np.int64]:
         return self.task.rng.permutation(self.task.examples)
@@ -125,13 +116,11 @@ class _FrankWolfeRun(Run):
         return Step(1, gap, float(work.state[passes.DUAL]))
 
     def _sweeps(self, gap: float) -> None:
-        """Sweeps over the cached planes of the examples that still promise something."""
+        """Sweeps over the cached planes until the decoder promises more than they do."""
         work, oracle_gaps = self.work, self.work.gaps.copy()
         for _ in range(self.options.sweeps):
-            gaps = work.gaps[self.task.examples]
-            promising = self.task.examples[gaps > _SMALL * gaps.mean()]
             work.state[passes.GAP] = 0.0
-            self.task.oracle.sweep(work, self.task.rng.permutation(promising))
+            self.task.oracle.sweep(work, self._permuted())
             if work.state[passes.GAP] < _ENOUGH * gap:
                 break
         work.gaps[:] = oracle_gaps
@@ -141,10 +130,10 @@ class _FrankWolfeRun(Run):
         if self.options.average and work.state[passes.WEIGHT] > 0:
             averaged: NDArray[np.float64] = work.w - work.average / work.state[passes.WEIGHT]
             return averaged
-        return work.w.copy()
+        return work.w
 
     def dual(self) -> float:
-        return self._restore()
+        return to_dual_point(self.task.oracle, self.work, self.task.examples)
 
     def evaluate(self, w: NDArray[np.float64]) -> Evaluation:
         """As any evaluation, and its planes join the working set: the calls of the decoder are not wasted.

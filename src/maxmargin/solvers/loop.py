@@ -70,13 +70,16 @@ class Result:
         if self._run is None:
             raise RuntimeError("this result no longer holds its problem; fit again to check it")
         old = self.certificate
-        return certify(self._run, self.w, old.passes, old.oracle_calls, old.seconds, old.solver, old.status)
+        w = self.w.copy()
+        dual = self._run.dual()
+        self.w[:] = w  # the dual point is computed in the array of the run, which may be this one
+        return certify(self._run, w, dual, old.passes, old.oracle_calls, old.seconds, old.solver, old.status)
 
 
 def certify(
-    run: Run, w: Reals, passes: int, oracle_calls: int, seconds: float, solver: str, status: Status
+    run: Run, w: Reals, dual: float, passes: int, oracle_calls: int, seconds: float, solver: str, status: Status
 ) -> Certificate:
-    """Certificate of ``w`` computed afresh in float64.
+    """Certificate of ``w`` computed afresh in float64, beside the lower bound ``dual``.
 
     Raises
     ------
@@ -84,7 +87,6 @@ def certify(
         When the training risk exceeds its bound, which would be a fault of the structure or of this library.
     """
     task = run.task
-    dual = run.dual()
     found = run.evaluate(w)
     primal = 0.5 * float(w @ w) + float(task.c[task.examples] @ found.slack)
     weight = task.weight[task.examples]
@@ -97,7 +99,8 @@ def certify(
             )
         excess = found.risk - found.slack
         # scores are sums of products: allow their rounding, nothing more
-        allowed = 1e-9 * (1.0 + np.abs(found.slack) + float(np.abs(w).max(initial=0.0)))
+        largest = max(float(w.max(initial=0.0)), -float(w.min(initial=0.0)))
+        allowed = 1e-9 * (1.0 + found.slack + largest)
         if (excess > allowed).any():
             k = int(excess.argmax())
             raise ArithmeticError(
@@ -158,7 +161,8 @@ def minimize(
         Threads for evaluations; the result does not depend on it.
     warm_start : WarmStart, optional
     callback : callable, optional
-        Called as ``callback(record, w)`` after every pass, ``w`` being read-only; a true answer stops the run.
+        Called as ``callback(record, w)`` after every pass; a true answer stops the run. ``w`` is a read-only view that
+        later passes change: copy it to keep it.
     check_every : int, optional
         Compute the exact gap after every so many passes (default: when the estimate promises the tolerance).
 
@@ -204,6 +208,7 @@ class _Loop:
         self.passes = 0
         self.history: list[Record] = []
         self.best: tuple[Certificate, Reals] | None = None
+        self.borrowed = False
         self.best_dual = 0.0
         # exact gap over estimated gap at the last evaluation: estimates are sums met on the way, usually too high
         self.optimism = 0.5
@@ -234,6 +239,7 @@ class _Loop:
             if self.passes >= self.max_passes:
                 return Status.PASS_LIMIT
         while True:
+            self._keep_best()
             step = run.advance()
             self.passes += step.passes
             estimate = step.dual + step.gap
@@ -266,17 +272,22 @@ class _Loop:
         dual = run.dual()  # first: it also frees the weights of the rounding of the steps
         w = run.weights()
         self.passes += 1
-        certificate = certify(
-            run, w, self.passes, self.passes * len(self.task.examples), self._seconds(), self.solver.name, status
-        )
+        calls = self.passes * len(self.task.examples)
+        certificate = certify(run, w, dual, self.passes, calls, self._seconds(), self.solver.name, status)
         self.best_dual = max(self.best_dual, dual)
         if self.best is None or not run.keeps_best or certificate.primal <= self.best[0].primal:
-            self.best = certificate, w
+            self.best, self.borrowed = (certificate, w), True
         return certificate
+
+    def _keep_best(self) -> None:
+        """The best weights may be the run's own array: copy them before it moves on, and only then."""
+        if self.best is not None and self.borrowed:
+            self.best, self.borrowed = (self.best[0], self.best[1].copy()), False
 
     def _finish(self, run: Run, status: Status) -> Result:
         last = self.history[-1] if self.history else None
         if self.best is None or last is None or not last.exact:
+            self._keep_best()
             self._evaluate(run, status)
         assert self.best is not None
         found, w = self.best
@@ -310,7 +321,7 @@ class _Loop:
     def _call(self, run: Run) -> bool:
         if self.callback is None:
             return False
-        w = run.weights()
+        w = run.weights().view()
         w.flags.writeable = False
         return bool(self.callback(self.history[-1], w))
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import passes
-from .base import Run, Step, Task, dual_point
+from .base import Run, Step, Task, to_dual_point
 from .block import PAIRWISE
 from .oracle import Evaluation, Work
 from .planes import Planes
@@ -67,14 +67,8 @@ class _NSlackRun(Run):
                 self.work.planes = task.warm.planes
             else:
                 task.oracle.evaluate(task.warm.w, task.examples, work=self.work, n_jobs=task.n_jobs)
-            self._restore()
+            self.dual()
             self._solve(task.examples, 0.0)
-
-    def _restore(self) -> float:
-        w, dual = dual_point(self.task.oracle, self.work, self.task.examples)
-        self.work.w[:] = w
-        self.work.state[passes.DUAL] = dual
-        return dual
 
     def advance(self) -> Step:
         task, work = self.task, self.work
@@ -110,10 +104,10 @@ class _NSlackRun(Run):
         return left
 
     def weights(self) -> Reals:
-        return self.work.w.copy()
+        return self.work.w
 
     def dual(self) -> float:
-        return self._restore()
+        return to_dual_point(self.task.oracle, self.work, self.task.examples)
 
     def evaluate(self, w: Reals) -> Evaluation:
         task = self.task

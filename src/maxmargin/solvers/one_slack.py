@@ -82,9 +82,7 @@ class _OneSlackRun(Run):
 
     def advance(self) -> Step:
         task = self.task
-        _, cached = task.oracle.best_cached(self.w, self.work.planes, task.examples)
-        found = task.oracle.evaluate(self.w, task.examples, work=self._stamped(), n_jobs=task.n_jobs)
-        task.oracle.check_maximum(task.examples, found.slack, cached)
+        found = self._most_violated(self.w)
         primal = 0.5 * float(self.w @ self.w) + float(task.c[task.examples] @ found.slack)
         if primal < self.best_primal:
             self.best_primal, self.best = primal, self.w.copy()
@@ -96,10 +94,6 @@ class _OneSlackRun(Run):
         self.work.end_pass()
         gap = self.best_primal - self.lower
         return Step(1, gap, self.lower, ready=gap <= task.tol * self.best_primal)
-
-    def _stamped(self) -> Work:
-        self.work.stamp += 1
-        return self.work
 
     def _cached_cut(self) -> bool:
         """A cut from cached planes, if it is violated by a good part of the gap."""
@@ -156,11 +150,19 @@ class _OneSlackRun(Run):
         return value - 0.5 * float(self.w @ self.w)
 
     def weights(self) -> Reals:
-        return self.best.copy()
+        return self.best
 
     def dual(self) -> float:
         return max(self._point(), 0.0) if self.cuts else 0.0
 
     def evaluate(self, w: Reals) -> Evaluation:
+        return self._most_violated(w, risk=True)
+
+    def _most_violated(self, w: Reals, *, risk: bool = False) -> Evaluation:
+        """The planes of the decoder join the working set; one that a plane seen before beats is no maximum."""
         task = self.task
-        return task.oracle.evaluate(w, task.examples, work=self._stamped(), risk=True, n_jobs=task.n_jobs)
+        _, cached = task.oracle.best_cached(w, self.work.planes, task.examples)
+        self.work.stamp += 1
+        found = task.oracle.evaluate(w, task.examples, work=self.work, risk=risk, n_jobs=task.n_jobs)
+        task.oracle.check_maximum(task.examples, found.slack, cached)
+        return found

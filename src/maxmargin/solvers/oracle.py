@@ -37,6 +37,7 @@ _NONE: Reals = np.empty(0)
 _FIRST_CHUNK = 64
 _CHUNK_SECONDS = 0.3
 _KEEP_PASSES = 10
+_HELD_ENTRIES = 400_000
 
 
 @dataclass
@@ -239,7 +240,7 @@ class CompiledOracle(Oracle):
             return lo, start, part, coef, plane_loss
 
         # planes of a chunk are held back until it is inserted: bound their memory
-        most = max(1, 4_000_000 // max(1, 2 * int(self.sizes[2]))) if work is not None else len(examples)
+        most = max(1, _HELD_ENTRIES // max(1, 2 * int(self.sizes[2]))) if work is not None else len(examples)
         for lo, start, part, coef, plane_loss in _in_threads(run_one, len(examples), n_jobs, most):
             if work is not None:
                 hi = lo + len(plane_loss)

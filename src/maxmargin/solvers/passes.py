@@ -186,19 +186,16 @@ def _plain_difference(data, i, vector):
     for q in range(lo, hi):
         data.scratch[data.truth_index[q]] = data.truth_value[q]
     n = np.int64(0)
-    finite = True
-    for a in range(len(vector)):
-        value = vector[a]
-        if value != 0.0 or data.scratch[a] != 0.0:
-            finite = finite and np.isfinite(value)
-            value -= data.scratch[a]
-            if value != 0.0:
-                data.part[n] = a
-                data.coef[n] = value
-                n += 1
+    odd = 0.0
+    for a in range(len(vector)):  # without a branch: which entries are 0 cannot be predicted
+        value = vector[a] - data.scratch[a]
+        odd += 0.0 * value
+        data.part[n] = a
+        data.coef[n] = value
+        n += value != 0.0
     for q in range(lo, hi):
         data.scratch[data.truth_index[q]] = 0.0
-    return n if finite else np.int64(-1)
+    return n if odd == 0.0 else np.int64(-1)
 
 
 @kernel(lambda: types.int64(PLAIN, types.int64, array(types.float64, readonly=True)))

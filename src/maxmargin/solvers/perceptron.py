@@ -2,7 +2,9 @@
 
 From ``w = 0``, at every mistake ``w += s_i (phi(x_i, y_i) - phi(x_i, yhat))`` with the plain decoder. On separable data
 it stops by itself after at most ``(R / gamma)^2`` mistakes; on other data it never does. It does not minimise the
-objective: its certificate gives the objective at its weights with the trivial dual bound 0.
+objective: its certificate gives the objective at its weights with the trivial dual bound 0. The averaged one goes on
+until the mean of the weights separates as well: once a pass makes no mistake, further passes would not move the weights
+and only pull the mean towards them, so their visits are counted without being made.
 Cost of a pass: one call of the decoder for each example. Memory: the weights (twice when averaging).
 """
 
@@ -49,18 +51,33 @@ class _PerceptronRun(Run):
         self.w = np.zeros(task.oracle.n_weights) if task.warm is None else np.array(task.warm.w, np.float64)
         self.average = np.zeros(task.oracle.n_weights if options.average else 0)
         self.state = np.zeros(passes.STATE_SIZE)
+        self.settled = False
 
     def advance(self) -> Step:
-        order = self.task.rng.permutation(self.task.examples)
-        mistakes = self.task.oracle.perceptron(self.w, self.average, order, self.task.weight, self.state)
-        return Step(1, np.inf, 0.0, ready=mistakes == 0, separated=mistakes == 0)
+        done = 0
+        if not self.settled:
+            order = self.task.rng.permutation(self.task.examples)
+            mistakes = self.task.oracle.perceptron(self.w, self.average, order, self.task.weight, self.state)
+            self.settled, done = mistakes == 0, 1
+        else:
+            self.state[passes.STEPS] *= 2.0
+        separated = self.settled
+        if self.settled and self.options.average:
+            separated, done = self._mean_separates(), done + 1
+        return Step(done, np.inf, 0.0, ready=separated, separated=separated)
+
+    def _mean_separates(self) -> bool:
+        """A pass that moves nothing, as all its steps have weight 0."""
+        still = np.zeros(len(self.task.weight))
+        unused = np.zeros(passes.STATE_SIZE)
+        return self.task.oracle.perceptron(self.weights(), self.average[:0], self.task.examples, still, unused) == 0
 
     def weights(self) -> NDArray[np.float64]:
         steps = self.state[passes.STEPS]
         if self.options.average and steps > 0:
             averaged: NDArray[np.float64] = self.w - self.average / steps
             return averaged
-        return self.w.copy()
+        return self.w
 
     def dual(self) -> float:
         return 0.0

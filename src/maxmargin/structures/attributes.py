@@ -66,13 +66,16 @@ class AttributeIndex:
         """Names in the order of their numbers."""
         return list(self._numbers)
 
-    def numbers(self, names: Sequence[Hashable], *, grow: bool) -> NDArray[np.int32]:
-        """Numbers of many names; unknown ones are added, or become -1. TypeError for a name that is not hashable."""
+    def numbers(self, names: Iterable[Hashable], *, grow: bool, count: int = -1) -> NDArray[np.int32]:
+        """Numbers of names (``count`` of them, if known); unknown ones are added, or become -1.
+
+        TypeError for a name that is not hashable.
+        """
         if grow:
             found: Iterable[int] = map(self._numbers.__getitem__, names)
         else:
             found = map(self._numbers.get, names, repeat(-1))
-        return np.fromiter(found, np.int32, len(names))
+        return np.fromiter(found, np.int32, count)
 
     def restricted(self, keep: NDArray[np.bool_]) -> AttributeIndex:
         """The index of the names kept, in their order."""
@@ -218,19 +221,24 @@ def _from_names(
         kinds = {dict if any(isinstance(t, Mapping) for t in tokens) else list}
     counts = np.fromiter(map(len, tokens), np.int64, len(tokens))
     values: NDArray[np.float64] | None = None
+    flat: Iterable[Any]
     if any(issubclass(kind, Mapping) for kind in kinds):
         flat, values = _names_and_values(names, tokens, int(counts.sum()))
     else:
-        flat = list(chain.from_iterable(tokens))
+        flat = chain.from_iterable(tokens)  # no list of all names: it would be larger than all their numbers
     indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     try:
-        numbers = index.numbers(flat, grow=grow)
+        numbers = index.numbers(flat, grow=grow, count=int(counts.sum()))
     except TypeError:
-        k = next(k for k, name in enumerate(flat) if not isinstance(name, Hashable))
-        i, t = _position(names, k)
+        i, t, name = next(
+            (i, t, name)
+            for i, sequence in enumerate(names)
+            for t, token in enumerate(sequence)
+            for name in token
+            if not _is_hashable(name)
+        )
         raise DataError(
-            f"sequence {i}, token {t}: attribute {flat[k]!r} cannot be a name: names are strings or other "
-            "hashable values"
+            f"sequence {i}, token {t}: attribute {name!r} cannot be a name: names are strings or other hashable values"
         ) from None
     return _canonical(indptr, numbers, values, len(index))
 
@@ -279,6 +287,15 @@ def _names_and_values(names: list[Any], tokens: list[Any], total: int) -> tuple[
             f"sequence {i}, token {t}: attribute {flat[k]!r} has the value {values[k]}, which is not finite"
         )
     return flat, values
+
+
+def _is_hashable(name: Any) -> bool:
+    """Whether it can be a key; a tuple that holds a list only looks so."""
+    try:
+        hash(name)
+    except TypeError:
+        return False
+    return True
 
 
 def _is_number(value: Any) -> bool:
