@@ -3,7 +3,8 @@
 From lists of attribute strings to a trained model, indexing included on both sides, one thread, CPU seconds of fresh
 processes, medians. Bars: F1 >= 0.937 in at most 1/4 of the time of ``pa`` (100 iterations) and 1/10 of ``lbfgs`` (its
 defaults), with a peak of memory no higher (printed too: what training adds to the libraries and lists that are there
-before it, as Numba and scikit-learn alone weigh more than CRFsuite's whole process); relative gap 1e-2 in at most 30 passes over the data.
+before it, as Numba and scikit-learn alone weigh more than CRFsuite's whole process); relative gap 1e-2 in at most 30
+passes over the data.
 
 ``C`` was chosen by ``python benchmarks/conll2000.py choose`` on the last fifth of the training part.
 """

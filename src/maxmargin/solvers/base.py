@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from .oracle import Evaluation, Oracle, Work
 from .passes import DUAL
 from .planes import Planes
 
-__all__ = ["Run", "Solver", "Step", "Task", "WarmStart", "to_dual_point"]
+__all__ = ["Problem", "Run", "Solver", "Step", "StructuredRun", "Task", "WarmStart", "to_dual_point"]
 
 Ints = NDArray[np.int64]
 Reals = NDArray[np.float64]
@@ -27,9 +27,34 @@ class WarmStart:
     planes: Planes | None = None
 
 
+class Problem(Protocol):
+    """What the outer loop and the certificate need of a task, whatever its solvers need beyond that."""
+
+    C: float
+    tol: float
+    weight: Reals
+    examples: Ints
+    warm: WarmStart | None
+
+    @property
+    def c(self) -> Reals:
+        """``C s_i`` of every example."""
+
+    @property
+    def name(self) -> str:
+        """Who to blame in an error."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether the lower bound is one (an inexact decoder makes none)."""
+
+    def penalty(self, w: Reals) -> float:
+        """The part of the objective that is no loss."""
+
+
 @dataclass
 class Task:
-    """One problem for a solver.
+    """One structured problem for a solver.
 
     Attributes
     ----------
@@ -61,6 +86,20 @@ class Task:
         """``C s_i`` of every example."""
         return self.C * self.weight
 
+    @property
+    def name(self) -> str:
+        """Class of the structure."""
+        return self.oracle.name
+
+    @property
+    def exact(self) -> bool:
+        """Whether the structure's decoder finds the maximum."""
+        return self.oracle.exact
+
+    def penalty(self, w: Reals) -> float:
+        """``1/2 |w|^2``."""
+        return 0.5 * float(w @ w)
+
 
 @dataclass
 class Step:
@@ -90,7 +129,7 @@ class Step:
 class Run(ABC):
     """One run of a solver on a task."""
 
-    task: Task
+    task: Problem
     exact_gap = False
     """Whether the gaps of the steps are exact rather than sums of figures met on the way."""
 
@@ -109,13 +148,22 @@ class Run(ABC):
     def dual(self) -> float:
         """A lower bound of the optimum, recomputed from the dual point in float64; sets the weights to that point."""
 
+    @abstractmethod
     def evaluate(self, w: Reals) -> Evaluation:
         """Slacks and risks under ``w``; a run may keep the planes it meets."""
-        return self.task.oracle.evaluate(w, self.task.examples, risk=True, n_jobs=self.task.n_jobs)
 
     def planes(self) -> Planes | None:
         """The working set, for a later warm start."""
         return None
+
+
+class StructuredRun(Run):
+    """One run on a structured problem."""
+
+    task: Task
+
+    def evaluate(self, w: Reals) -> Evaluation:
+        return self.task.oracle.evaluate(w, self.task.examples, risk=True, n_jobs=self.task.n_jobs)
 
 
 class Solver(Protocol):
@@ -125,8 +173,8 @@ class Solver(Protocol):
     def name(self) -> str:
         """Short name, as accepted by the estimators."""
 
-    def start(self, task: Task) -> Run:
-        """Begin a run."""
+    def start(self, task: Any) -> Run:
+        """Begin a run on a task of the kind that the solver is for."""
 
 
 def to_dual_point(oracle: Oracle, work: Work, examples: Ints) -> float:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import passes
-from .base import Run, Step, Task, to_dual_point
+from .base import Run, Step, StructuredRun, Task, to_dual_point
 from .block import AWAY, PAIRWISE, PLAIN
 from .oracle import Evaluation, Work
 from .planes import Planes
@@ -71,7 +71,7 @@ class FrankWolfe:
         return _FrankWolfeRun(self, task)
 
 
-class _FrankWolfeRun(Run):
+class _FrankWolfeRun(StructuredRun):
     def __init__(self, options: FrankWolfe, task: Task) -> None:
         self.options, self.task = options, task
         self.work = Work.start(task.oracle.n_weights, task.c, rule=_RULES[options.steps], averaged=options.average)

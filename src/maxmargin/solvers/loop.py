@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from ..errors import DataError, StructureError
 from ..problem import Certificate, Scaling, relative_gap
 from ..status import Status
-from .base import Run, Solver, Task, WarmStart
+from .base import Problem, Run, Solver, Task, WarmStart
 from .oracle import Oracle
 from .planes import Planes
 
-__all__ = ["Record", "Result", "certify", "minimize"]
+__all__ = ["Record", "Result", "certify", "minimize", "run_to_tolerance"]
 
 Reals = NDArray[np.float64]
 
@@ -88,13 +88,13 @@ def certify(
     """
     task = run.task
     found = run.evaluate(w)
-    primal = 0.5 * float(w @ w) + float(task.c[task.examples] @ found.slack)
+    primal = task.penalty(w) + float(task.c[task.examples] @ found.slack)
     weight = task.weight[task.examples]
     bound, risk = float(weight @ found.slack / weight.sum()), float(weight @ found.risk / weight.sum())
-    if task.oracle.exact:
+    if task.exact:
         if dual - primal > 1e-6 * (abs(primal) + abs(dual)):
             raise StructureError(
-                f"{task.oracle.name}: the lower bound {dual:.10g} is above the objective {primal:.10g}: the "
+                f"{task.name}: the lower bound {dual:.10g} is above the objective {primal:.10g}: the "
                 "loss-augmented argmax of some example is not the maximum; run check_structure to find which"
             )
         excess = found.risk - found.slack
@@ -104,7 +104,7 @@ def certify(
         if (excess > allowed).any():
             k = int(excess.argmax())
             raise ArithmeticError(
-                f"{task.oracle.name}: example {int(task.examples[k])} has task loss {found.risk[k]:.10g} above its "
+                f"{task.name}: example {int(task.examples[k])} has task loss {found.risk[k]:.10g} above its "
                 f"slack {found.slack[k]:.10g}; the decoder and the loss contradict each other (run check_structure)"
             )
     return Certificate(
@@ -188,13 +188,28 @@ def minimize(
         n_jobs=n_jobs,
         warm=warm_start,
     )
+    return run_to_tolerance(
+        task, solver, max_passes=max_passes, max_time=max_time, callback=callback, check_every=check_every
+    )
+
+
+def run_to_tolerance(
+    task: Problem,
+    solver: Solver,
+    *,
+    max_passes: int = 100,
+    max_time: float | None = None,
+    callback: Callable[[Record, Reals], Any] | None = None,
+    check_every: int | None = None,
+) -> Result:
+    """Run a solver on a task of any kind, as :func:`minimize` does on a structured one (see there)."""
     return _Loop(task, solver, max_passes, max_time, callback, check_every).run()
 
 
 class _Loop:
     def __init__(
         self,
-        task: Task,
+        task: Problem,
         solver: Solver,
         max_passes: int,
         max_time: float | None,

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import passes
-from .base import Run, Step, Task, to_dual_point
+from .base import Run, Step, StructuredRun, Task, to_dual_point
 from .block import PAIRWISE
 from .oracle import Evaluation, Work
 from .planes import Planes
@@ -57,7 +57,7 @@ class NSlack:
         return _NSlackRun(self, task)
 
 
-class _NSlackRun(Run):
+class _NSlackRun(StructuredRun):
     def __init__(self, options: NSlack, task: Task) -> None:
         self.options, self.task = options, task
         self.work = Work.start(task.oracle.n_weights, task.c, rule=PAIRWISE)

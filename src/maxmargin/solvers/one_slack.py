@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataError
-from .base import Run, Step, Task
+from .base import Run, Step, StructuredRun, Task
 from .oracle import Evaluation, Work
 from .simplex_qp import solve_simplex_qp
 
@@ -63,7 +63,7 @@ class _Cut:
     used: int
 
 
-class _OneSlackRun(Run):
+class _OneSlackRun(StructuredRun):
     exact_gap = True
 
     def __init__(self, options: OneSlack, task: Task) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import passes
-from .base import Run, Step, Task
+from .base import Run, Step, StructuredRun, Task
 
 __all__ = ["Perceptron"]
 
@@ -43,7 +43,7 @@ class Perceptron:
         return _PerceptronRun(self, task)
 
 
-class _PerceptronRun(Run):
+class _PerceptronRun(StructuredRun):
     keeps_best = False
 
     def __init__(self, options: Perceptron, task: Task) -> None:
