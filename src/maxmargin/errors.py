@@ -32,4 +32,5 @@ class MissingDependencyError(ImportError):
 
 
 def shorten(token: str, width: int = 40) -> str:
+    """The text, or its beginning and three dots where it is longer than ``width``."""
     return token if len(token) <= width else token[: width - 3] + "..."

@@ -15,7 +15,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "src" / "maxmargin"
 # A new module or folder of the package gets its place here.
 LAYERS = (
     ("errors", "_compiled", "_version"),
-    ("problem", "status", "result", "decoders"),
+    ("problem", "terms", "status", "result", "decoders"),
     ("structures", "data", "metrics"),
     ("solvers",),
     ("_estimator", "_progress", "multiclass", "sequence", "tree", "structured", "hmm"),

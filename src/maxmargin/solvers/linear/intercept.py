@@ -1,0 +1,54 @@
+"""The best free intercept for given weights: an exact minimum of a convex function of one number."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...terms import Terms
+
+__all__ = ["best_intercept"]
+
+Reals = NDArray[np.float64]
+
+
+def best_intercept(terms: Terms, scores: Reals) -> float:
+    """The minimiser of ``sum_v cost_v(scores + b)`` over ``b``; the middle of the interval when there are many.
+
+    Parameters
+    ----------
+    terms : Terms
+    scores : float64 array of shape (n,)
+        Scores without intercept.
+
+    Notes
+    -----
+    Term ``v`` is at work where ``sign_v b < sign_v knot_v`` with ``knot_v = sign_v margin_v - score``. The derivative
+    is piecewise linear and rises through the sorted knots: ``slope b + level`` between two of them. Cost
+    ``O(n log n)``. Where the function falls (or rises) for ever, as with one sign only, the last knot is returned.
+    """
+    sign = terms.sign.ravel()
+    knots = sign * terms.margin.ravel() - np.repeat(scores, terms.sign.shape[1])
+    order = np.argsort(knots, kind="stable")
+    knots, sign = knots[order], sign[order]
+    if terms.squared:
+        stiffness = 1.0 / terms.ridge.ravel()[order]  # derivative of an active term: stiffness (b - knot)
+        # left of all knots the terms of positive sign are active, right of all the others
+        slope = np.concatenate([[0.0], np.cumsum(-sign * stiffness)]) + stiffness[sign > 0].sum()
+        level = np.concatenate([[0.0], np.cumsum(sign * stiffness * knots)]) - (stiffness * knots)[sign > 0].sum()
+        # the derivative is continuous: find the first knot where it is at least 0
+        at_knots = slope[:-1] * knots + level[:-1]
+        k = int(np.searchsorted(at_knots, 0.0))
+        if slope[k] > 1e-12 * stiffness.max():
+            return float(-level[k] / slope[k])
+        last = len(knots) - 1  # flat: no term is at work between these two knots
+        return float(0.5 * (knots[min(max(k - 1, 0), last)] + knots[min(k, last)]))
+    weight = terms.upper.ravel()[order]
+    # derivative left of knot k: minus the weights of positive terms not yet passed, plus those of negative ones passed
+    derivative = np.concatenate([[0.0], np.cumsum(weight)]) - weight[sign > 0].sum()
+    tiny = 1e-12 * weight.sum()
+    first = int(np.searchsorted(derivative, -tiny))  # first interval whose slope is not negative
+    last = int(np.searchsorted(derivative, tiny, side="right"))  # first interval whose slope is positive
+    low = knots[max(first - 1, 0)]
+    high = knots[min(max(last - 1, 0), len(knots) - 1)]
+    return float(0.5 * (low + high))

@@ -1,0 +1,221 @@
+"""Primal-dual interior point for linear machines: a few dozen iterations whatever C and the scaling of the features.
+
+Problem: see :mod:`maxmargin.terms`. Source: Mehrotra (SIAM J. Optim. 1992), predictor and corrector, on the dual, whose
+Hessian ``X X^T`` has low rank: every step solves one system of the size of the weights (Fine and Scheinberg, JMLR 2001;
+Ferris and Munson, SIAM J. Optim. 2002). With multipliers ``l`` of ``a >= 0`` and ``u`` of ``a <= upper``, and
+``theta_v = ridge_v + l_v / a_v + u_v / (upper_v - a_v)``, the system is
+``(I + X^T D X) dw = rhs`` with ``D_i = sum_v 1 / theta_v``; a free intercept adds a row and a column without the
+identity.
+Cost of an iteration: ``n d^2`` for the matrix, ``d^3 / 3`` to factor it, six products with ``X``. Memory beyond the
+data: ``d^2``, and a dozen numbers for each term.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from ..base import Run, Step
+from ..oracle import Evaluation
+from .intercept import best_intercept
+from .task import LinearTask
+
+__all__ = ["InteriorPoint"]
+
+Reals = NDArray[np.float64]
+_TO_BOUNDARY = 0.995
+_NEGLIGIBLE = 1e-13
+
+
+@dataclass(frozen=True)
+class InteriorPoint:
+    """Primal-dual interior point."""
+
+    @property
+    def name(self) -> str:
+        """Short name, as accepted by the estimators."""
+        return "interior_point"
+
+    def start(self, task: LinearTask) -> Run:
+        """Begin a run."""
+        return _InteriorRun(task)
+
+
+class _InteriorRun(Run):
+    task: LinearTask
+
+    def __init__(self, task: LinearTask) -> None:
+        self.task = task
+        rows, terms = task.rows, task.terms
+        self.bounded = not terms.squared
+        self.extended = task.intercept != "none"
+        self.ridge = np.ones(task.n_weights)
+        if task.intercept == "penalized":
+            self.ridge[-1] = task.scale**-2
+        elif task.intercept == "free":
+            self.ridge[-1] = 0.0
+        self.norm2 = rows.squared_norms() + 1.0
+        self.a, self.w = self._start()
+        self.f = task.scores(self.w)
+        slope = self._slope()
+        level = max(1.0, float(np.abs(slope).mean()))
+        self.low = np.maximum(slope, 0.0) + level
+        self.high = np.maximum(-slope, 0.0) + level if self.bounded else np.zeros_like(self.a)
+        self.room = terms.upper - self.a  # kept apart: near the bound the difference would be rounding
+        self.point = self.w
+
+    def _start(self) -> tuple[Reals, Reals]:
+        """The best multiple of one simple point: scores of a sensible size whatever the features are."""
+        terms, rows = self.task.terms, self.task.rows
+        a = 0.5 * terms.upper if self.bounded else 0.5 / terms.ridge
+        if self.task.intercept == "free":
+            a = terms.balanced(a)
+        w = rows.combined(terms.beta(a))
+        square = float(w @ w) + float((terms.ridge * a).ravel() @ a.ravel())
+        linear = float(terms.margin.ravel() @ a.ravel())
+        factor = min(max(linear / max(square, 1e-300), 1e-6), 1.0)
+        out = np.zeros(self.task.n_weights)
+        out[: len(w)] = factor * w
+        return factor * a, out
+
+    def _slope(self) -> Reals:
+        """Derivative of the negative dual, ``(n, m)``."""
+        terms = self.task.terms
+        out = terms.sign * self.f[:, None]
+        out -= terms.margin
+        if not self.bounded:
+            out += terms.ridge * self.a
+        return out
+
+    def advance(self) -> Step:
+        terms = self.task.terms
+        room = self.room
+        theta = terms.ridge + self.low / self.a
+        if self.bounded:
+            theta += self.high / room
+        inverse = 1.0 / theta
+        solve = self._system(inverse.sum(1))
+        residual = self._slope() - self.low + self.high
+
+        def direction(low: Reals, high: Reals) -> tuple[Reals, Reals, Reals, Reals, Reals]:
+            """Step towards ``a * l = low`` and ``room * u = high`` (both given as what they lack)."""
+            wanted = residual - low / self.a
+            if self.bounded:
+                wanted += high / room
+            wanted *= inverse
+            dw = solve((terms.sign * wanted).sum(1))
+            df = self.task.scores(dw)
+            da = -(wanted + terms.sign * df[:, None] * inverse)
+            dlow = (low - self.low * da) / self.a
+            dhigh = (high + self.high * da) / room if self.bounded else self.high
+            return dw, df, da, dlow, dhigh
+
+        count = self.a.size * (2 if self.bounded else 1)
+
+        def product(a: Reals, low: Reals, room: Reals, high: Reals) -> float:
+            value = float(a.ravel() @ low.ravel())
+            return (value + (float(room.ravel() @ high.ravel()) if self.bounded else 0.0)) / count
+
+        mu = product(self.a, self.low, room, self.high)
+        at_low, at_high = -self.a * self.low, -room * self.high if self.bounded else self.high
+        _, _, da, dlow, dhigh = direction(at_low, at_high)
+        primal, dual = self._lengths(da, dlow, dhigh, room)
+        ahead = product(self.a + primal * da, self.low + dual * dlow, room - primal * da, self.high + dual * dhigh)
+        target = mu * (ahead / mu) ** 3
+        dw, df, da, dlow, dhigh = direction(
+            target + at_low - da * dlow, (target + at_high + da * dhigh) if self.bounded else self.high
+        )
+        primal, dual = (min(1.0, _TO_BOUNDARY * step) for step in self._lengths(da, dlow, dhigh, room))
+        self.a += primal * da
+        if self.bounded:
+            self.room -= primal * da
+        self.low += dual * dlow
+        if self.bounded:
+            self.high += dual * dhigh
+        self.w += dual * dw
+        self.f += dual * df
+        return self._figures()
+
+    def _figures(self) -> Step:
+        task = self.task
+        primal = task.penalty(self.w) + float(task.terms.cost(self.f).sum())  # lags: w and a move by different steps
+        a = task.terms.balanced(self.a) if task.intercept == "free" else self.a
+        dual = task.terms.gain(a) - task.penalty(self.w)
+        return Step(1, max(primal - dual, 0.0), dual)
+
+    def _system(self, weights: Reals) -> Callable[[Reals], Reals]:
+        """A function that solves for ``dw`` from ``rho``, the rows' part of the right-hand side."""
+        task, rows = self.task, self.task.rows
+        d = rows.shape[1]
+        matrix = np.zeros((task.n_weights, task.n_weights))
+        used = weights * self.norm2
+        matrix[:d, :d] = rows.gram(np.where(used > _NEGLIGIBLE * used.max(), weights, 0.0))
+        if self.extended:
+            matrix[d, :d] = matrix[:d, d] = rows.combined(weights)
+            matrix[d, d] = weights.sum()
+        matrix[np.diag_indices(task.n_weights)] += self.ridge
+        scale = 1.0 / np.sqrt(matrix.diagonal())
+        scaled = matrix * scale * scale[:, None]
+        factor = _factor(scaled)
+        beta = task.terms.beta(self.a)
+
+        def solve(rho: Reals) -> Reals:
+            rhs = np.empty(task.n_weights)
+            # not -X^T rho alone: what rounding took from w = X^T beta in earlier steps is given back
+            rhs[:d] = rows.combined(beta - rho)
+            if self.extended:
+                rhs[d] = float((beta - rho).sum())
+            rhs -= self.ridge * self.w
+            rhs *= scale
+            x = cho_solve(factor, rhs, check_finite=False)
+            x += cho_solve(factor, rhs - scaled @ x, check_finite=False)
+            x *= scale
+            return np.asarray(x)
+
+        return solve
+
+    def _lengths(self, da: Reals, dlow: Reals, dhigh: Reals, room: Reals) -> tuple[float, float]:
+        primal = min(_to_zero(self.a, da), _to_zero(room, -da))
+        dual = min(_to_zero(self.low, dlow), _to_zero(self.high, dhigh) if self.bounded else 1.0)
+        return primal, dual
+
+    def dual(self) -> float:
+        """Of two sets of weights, those of the dual point and those of the iteration, the better one is returned."""
+        task = self.task
+        first, value = task.from_dual(self.a)
+        second = self.w.copy()
+        if task.intercept == "free":
+            second[-1] = 0.0
+            second[-1] = best_intercept(task.terms, task.scores(second))
+        self.point = min(first, second, key=task.objective)
+        return value
+
+    def weights(self) -> Reals:
+        return self.point
+
+    def evaluate(self, w: Reals) -> Evaluation:
+        return self.task.evaluate(w)
+
+
+def _to_zero(x: Reals, dx: Reals) -> float:
+    """The largest step of at most 1 that keeps ``x + step dx`` from falling below 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(dx < 0.0, -x / dx, 1.0)
+    return min(1.0, float(ratio.min(initial=1.0)))
+
+
+def _factor(matrix: Reals) -> tuple[Reals, bool]:
+    """Cholesky factor of a matrix with unit diagonal, made definite where rounding spoilt it."""
+    shift = 0.0
+    while True:
+        try:
+            out: tuple[Reals, bool] = cho_factor(
+                matrix + shift * np.eye(len(matrix)) if shift else matrix, check_finite=False
+            )
+            return out
+        except LinAlgError:
+            shift = max(10.0 * shift, 1e-14)

@@ -1,0 +1,109 @@
+"""A linear machine as a problem for solvers: rows, terms of the loss, intercept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...terms import Terms
+from ..base import WarmStart
+from ..oracle import Evaluation
+from .intercept import best_intercept
+from .rows import Rows
+
+__all__ = ["LinearTask"]
+
+Reals = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass
+class LinearTask:
+    """``min 1/2 |w|^2 + sum_v cost_v`` over ``w`` and, if there is one, the intercept.
+
+    Weights are kept as one vector of length ``d``, or ``d + 1`` with the intercept last.
+
+    Attributes
+    ----------
+    rows : Rows
+        Rows with positive weight only.
+    terms : Terms
+    weight : float64 array of shape (n,)
+        ``s_i``; ``terms`` have ``c_i = C s_i`` in them.
+    intercept : {"free", "penalized", "none"}
+        A penalised one is the weight of a constant feature of value ``scale``.
+    signs : bool
+        Whether the task loss is a wrong sign (classification); else it is the loss itself.
+    """
+
+    rows: Rows
+    terms: Terms
+    C: float
+    weight: Reals
+    intercept: Literal["free", "penalized", "none"]
+    tol: float
+    rng: np.random.Generator
+    name: str = "linear machine"
+    signs: bool = True
+    scale: float = 1.0
+    warm: WarmStart | None = None
+    exact: bool = True
+    examples: Ints = field(init=False)
+    c: Reals = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.examples = np.arange(len(self.weight))
+        self.c = self.C * self.weight
+
+    @property
+    def n_weights(self) -> int:
+        """Length of the vector of weights."""
+        return self.rows.shape[1] + (self.intercept != "none")
+
+    def penalty(self, w: Reals) -> float:
+        """``1/2 |w|^2``, with the intercept in it where it is penalised."""
+        d = self.rows.shape[1]
+        value = 0.5 * float(w[:d] @ w[:d])
+        if self.intercept == "penalized":
+            value += 0.5 * float(w[d] / self.scale) ** 2
+        return value
+
+    def objective(self, w: Reals) -> float:
+        """``P(w)``."""
+        return self.penalty(w) + float(self.terms.cost(self.scores(w)).sum())
+
+    def scores(self, w: Reals) -> Reals:
+        """Scores of all rows."""
+        d = self.rows.shape[1]
+        scores = self.rows.scores(w[:d])
+        if self.intercept != "none":
+            scores += w[d]
+        return scores
+
+    def evaluate(self, w: Reals) -> Evaluation:
+        """Losses and task losses of all rows, per unit of weight."""
+        scores = self.scores(w)
+        slack = self.terms.cost(scores) / self.c
+        risk = (self.terms.sign[:, 0] * scores <= 0.0).astype(np.float64) if self.signs else slack
+        return Evaluation(slack, risk, np.empty(0, np.int64))
+
+    def from_dual(self, a: Reals) -> tuple[Reals, float]:
+        """Weights of a dual point, with the best intercept there is for them, and the dual value.
+
+        Where the intercept is free the point is made feasible first, see :meth:`~maxmargin.terms.Terms.balanced`.
+        """
+        d = self.rows.shape[1]
+        if self.intercept == "free":
+            a = self.terms.balanced(a)
+        beta = self.terms.beta(a)
+        w = np.empty(self.n_weights)
+        w[:d] = self.rows.combined(beta)
+        if self.intercept == "penalized":
+            w[d] = self.scale**2 * float(beta.sum())
+        elif self.intercept == "free":
+            w[d] = 0.0
+            w[d] = best_intercept(self.terms, self.scores(w))
+        return w, self.terms.gain(a) - self.penalty(w)
