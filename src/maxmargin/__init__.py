@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__
 
 if TYPE_CHECKING:
+    from .classifier import SVMClassifier
     from .model_file import load_model, save_model
     from .multiclass import MulticlassSVM
     from .problem import Certificate
+    from .regressor import SVMRegressor
     from .sequence import SequenceSVM
     from .structured import StructuredSVM
     from .structures.check import check_structure
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Certificate",
     "MulticlassSVM",
+    "SVMClassifier",
+    "SVMRegressor",
     "SequenceSVM",
     "StructuredSVM",
     "TreeSVM",
@@ -34,6 +38,8 @@ __all__ = [
 _HOME_OF = {
     "Certificate": "problem",
     "MulticlassSVM": "multiclass",
+    "SVMClassifier": "classifier",
+    "SVMRegressor": "regressor",
     "SequenceSVM": "sequence",
     "StructuredSVM": "structured",
     "TreeSVM": "tree",

@@ -96,28 +96,39 @@ class MarginEstimator(BaseEstimator):
             if fingerprint and getattr(self, "_warm", ("", None))[0] == fingerprint:
                 planes = self._warm[1]
             warm = WarmStart(np.asarray(initial, np.float64), planes)
-        progress = Progress(self.verbose, self.callback, type(self).__name__)
-        seed = self.random_state
-        if seed is not None and not isinstance(seed, numbers.Integral):
-            seed = int(check_random_state(seed).randint(2**31 - 1))
-        with progress:
-            result = minimize(
+
+        def run(**limits: Any) -> Result:
+            return minimize(
                 oracle,
                 solver,
                 C=self.C,
                 sample_weight=sample_weight,
                 order=order,
                 tol=self.tol,
-                max_passes=self.max_passes,
-                max_time=self.max_time,
-                random_state=seed,
+                random_state=self._seed(),
                 n_jobs=resolve_n_jobs(self.n_jobs),
                 warm_start=warm,
-                callback=progress.callback,
+                **limits,
             )
-        progress.close(result.certificate)
+
+        result = self._watched(run)
         if self.warm_start:
             self._warm = (fingerprint, result.planes)
+        return result
+
+    def _seed(self) -> int | None:
+        """``random_state`` as the seed of a generator."""
+        seed = self.random_state
+        if seed is None or isinstance(seed, numbers.Integral):
+            return None if seed is None else int(seed)
+        return int(check_random_state(seed).randint(2**31 - 1))
+
+    def _watched(self, run: Callable[..., Result]) -> Result:
+        """Call ``run`` with the limits, and with the callback that shows progress and asks the user's own."""
+        progress = Progress(self.verbose, self.callback, type(self).__name__)
+        with progress:
+            result = run(max_passes=self.max_passes, max_time=self.max_time, callback=progress.callback)
+        progress.close(result.certificate)
         return result
 
     def _finish(self, result: Result) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -10,10 +9,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ._class_weight import weights_of_rows
 from ._estimator import MarginEstimator, check_number, check_sample_weight
 from .errors import DataError
 from .structures.base import Encoded
@@ -154,7 +153,7 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
         number = np.minimum(np.searchsorted(classes, truth), len(classes) - 1)
         if len(classes) < 2:
             raise DataError(f"MulticlassSVM needs at least two classes; y has one class only: {classes.tolist()[0]!r}")
-        weight = self._weights(weight, classes, truth, used)
+        weight = weights_of_rows(self.class_weight, weight, classes, truth, used)
         costs = None
         if not isinstance(self.loss, str):
             costs = np.asarray(self.loss, np.float64)
@@ -180,30 +179,6 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
 
     def _constant(self) -> float:
         return float(self.intercept_scaling) if self.fit_intercept else 0.0
-
-    def _weights(
-        self, weight: NDArray[np.float64] | None, classes: NDArray[Any], y: NDArray[Any], used: NDArray[np.bool_]
-    ) -> NDArray[np.float64] | None:
-        """Weights of the rows times those of their classes."""
-        if self.class_weight is None:
-            return weight
-        if isinstance(self.class_weight, dict):
-            known = set(np.unique(y).tolist())
-            for label, factor in self.class_weight.items():
-                if label not in known:
-                    raise DataError(f"class_weight names the class {label!r}, which is not in y")
-                if not (isinstance(factor, numbers.Real) and 0 <= float(factor) < np.inf):
-                    raise DataError(f"class_weight of {label!r} is {factor!r}; it must be finite and at least 0")
-            factors = np.array([float(self.class_weight.get(label, 1.0)) for label in classes.tolist()])
-        elif self.class_weight == "balanced":
-            factors = compute_class_weight("balanced", classes=classes, y=y[used])
-        else:
-            raise ValueError(f"class_weight must be a dict, 'balanced' or None, not {self.class_weight!r}")
-        out = np.where(used, 1.0, 0.0) if weight is None else weight.copy()
-        out[used] *= factors[np.searchsorted(classes, y[used])]
-        if not out.any():
-            raise DataError("class_weight is zero for every class in y: there is nothing to learn from")
-        return out
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Scores of shape (n, n_classes); for two classes the difference second minus first, of shape (n,)."""

@@ -1,8 +1,8 @@
 """Losses that are sums of hinges of one score, and their duals: the plain machines in one form.
 
 Row ``i`` has the score ``f_i = <w, x_i> + b`` and ``m`` terms. Term ``v`` has the slack
-``s_v = (margin_v - sign_v f_i)_+`` and costs ``upper_v s_v``, or ``s_v^2 / (2 ridge_v)`` where ``ridge_v > 0``; the objective is
-``1/2 |w|^2 + sum_v cost_v``. Its dual, with ``beta_i = sum_v sign_v a_v`` over the terms of row ``i``, is
+``s_v = (margin_v - sign_v f_i)_+`` and costs ``upper_v s_v``, or ``s_v^2 / (2 ridge_v)`` where ``ridge_v > 0``; the
+objective is ``1/2 |w|^2 + sum_v cost_v``. Its dual, with ``beta_i = sum_v sign_v a_v`` over the terms of row ``i``, is
 
     max  sum_v (margin_v a_v - 1/2 ridge_v a_v^2) - 1/2 |sum_i beta_i x_i|^2,   0 <= a_v <= upper_v,
 

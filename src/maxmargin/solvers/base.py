@@ -133,6 +133,9 @@ class Run(ABC):
     exact_gap = False
     """Whether the gaps of the steps are exact rather than sums of figures met on the way."""
 
+    label = ""
+    """Name of the algorithm at work, where the solver chooses among several."""
+
     keeps_best = True
     """Whether the best objective met is worth more than the last weights."""
 

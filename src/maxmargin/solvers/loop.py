@@ -288,7 +288,7 @@ class _Loop:
         w = run.weights()
         self.passes += 1
         calls = self.passes * len(self.task.examples)
-        certificate = certify(run, w, dual, self.passes, calls, self._seconds(), self.solver.name, status)
+        certificate = certify(run, w, dual, self.passes, calls, self._seconds(), run.label or self.solver.name, status)
         self.best_dual = max(self.best_dual, dual)
         if self.best is None or not run.keeps_best or certificate.primal <= self.best[0].primal:
             self.best, self.borrowed = (certificate, w), True
@@ -316,7 +316,7 @@ class _Loop:
             seconds=self._seconds(),
             C=self.task.C,
             n_examples=len(self.task.examples),
-            solver=self.solver.name,
+            solver=run.label or self.solver.name,
             status=self._honest(status, found, run),
         )
         if last is None or not last.exact:

@@ -1,0 +1,61 @@
+"""Weights of rows from those of samples and classes."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.class_weight import compute_class_weight
+
+from .errors import DataError
+
+__all__ = ["weights_of_rows"]
+
+
+def weights_of_rows(
+    class_weight: Any,
+    weight: NDArray[np.float64] | None,
+    classes: NDArray[Any],
+    y: NDArray[Any],
+    used: NDArray[np.bool_],
+) -> NDArray[np.float64] | None:
+    """Weights of the rows times those of their classes; None when there are neither.
+
+    Parameters
+    ----------
+    class_weight : dict, "balanced" or None
+    weight : float64 array of shape (n,), or None
+    classes : array
+        The classes of the rows used, sorted.
+    y : array of shape (n,)
+    used : bool array of shape (n,)
+        Rows whose own weight is positive.
+
+    Raises
+    ------
+    DataError
+        For an unknown class, a bad factor, or when all weights are zero.
+    ValueError
+        When ``class_weight`` is none of the above.
+    """
+    if class_weight is None:
+        return weight
+    if isinstance(class_weight, dict):
+        known = set(np.unique(y).tolist())
+        for label, factor in class_weight.items():
+            if label not in known:
+                raise DataError(f"class_weight names the class {label!r}, which is not in y")
+            if not (isinstance(factor, numbers.Real) and 0 <= float(factor) < np.inf):
+                raise DataError(f"class_weight of {label!r} is {factor!r}; it must be finite and at least 0")
+        factors = np.array([float(class_weight.get(label, 1.0)) for label in classes.tolist()])
+    elif isinstance(class_weight, str) and class_weight == "balanced":
+        factors = compute_class_weight("balanced", classes=classes, y=y[used])
+    else:
+        raise ValueError(f"class_weight must be a dict, 'balanced' or None, not {class_weight!r}")
+    out = np.where(used, 1.0, 0.0) if weight is None else weight.copy()
+    out[used] *= factors[np.searchsorted(classes, y[used])]
+    if not out.any():
+        raise DataError("class_weight is zero for every class in y: there is nothing to learn from")
+    return out
