@@ -36,13 +36,14 @@ def best_intercept(terms: Terms, scores: Reals) -> float:
         # left of all knots the terms of positive sign are active, right of all the others
         slope = np.concatenate([[0.0], np.cumsum(-sign * stiffness)]) + stiffness[sign > 0].sum()
         level = np.concatenate([[0.0], np.cumsum(sign * stiffness * knots)]) - (stiffness * knots)[sign > 0].sum()
-        # the derivative is continuous: find the first knot where it is at least 0
-        at_knots = slope[:-1] * knots + level[:-1]
-        k = int(np.searchsorted(at_knots, 0.0))
-        if slope[k] > 1e-12 * stiffness.max():
-            return float(-level[k] / slope[k])
-        last = len(knots) - 1  # flat: no term is at work between these two knots
-        return float(0.5 * (knots[min(max(k - 1, 0), last)] + knots[min(k, last)]))
+        at_knots = slope[:-1] * knots + level[:-1]  # the derivative there; it is continuous and never falls
+        tiny = 1e-12 * float((stiffness * np.abs(knots - knots.mean())).sum())
+        first = int(np.searchsorted(at_knots, -tiny))
+        if first == len(knots) or at_knots[first] > tiny:  # it passes through 0 left of this knot
+            return (
+                float(-level[first] / slope[first]) if slope[first] > 0.0 else float(knots[min(first, len(knots) - 1)])
+            )
+        return float(0.5 * (knots[first] + knots[int(np.searchsorted(at_knots, tiny, side="right")) - 1]))
     weight = terms.upper.ravel()[order]
     # derivative left of knot k: minus the weights of positive terms not yet passed, plus those of negative ones passed
     derivative = np.concatenate([[0.0], np.cumsum(weight)]) - weight[sign > 0].sum()
