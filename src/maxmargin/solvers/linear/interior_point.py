@@ -66,7 +66,7 @@ class _InteriorRun(Run):
         self.low = np.maximum(slope, 0.0) + level
         self.high = np.maximum(-slope, 0.0) + level if self.bounded else np.zeros_like(self.a)
         self.room = terms.upper - self.a  # kept apart: near the bound the difference would be rounding
-        self.point = self.w
+        self.point, self.primal = self.w, 0.0
 
     def _start(self) -> tuple[Reals, Reals]:
         """The best multiple of one simple point: scores of a sensible size whatever the features are."""
@@ -125,7 +125,8 @@ class _InteriorRun(Run):
         _, _, da, dlow, dhigh = direction(at_low, at_high)
         primal, dual = self._lengths(da, dlow, dhigh, room)
         ahead = product(self.a + primal * da, self.low + dual * dlow, room - primal * da, self.high + dual * dhigh)
-        target = mu * (ahead / mu) ** 3
+        # far below the tolerance the systems only lose accuracy
+        target = max(mu * (ahead / mu) ** 3, 0.01 * self.task.tol * self.primal / count)
         dw, df, da, dlow, dhigh = direction(
             target + at_low - da * dlow, (target + at_high + da * dhigh) if self.bounded else self.high
         )
@@ -137,12 +138,14 @@ class _InteriorRun(Run):
         if self.bounded:
             self.high += dual * dhigh
         self.w += dual * dw
-        self.f += dual * df
+        self.f = self.task.scores(self.w)  # afresh: at a large C an error of 1e-12 in the scores is seen
         return self._figures()
 
     def _figures(self) -> Step:
         task = self.task
-        primal = task.penalty(self.w) + float(task.terms.cost(self.f).sum())  # lags: w and a move by different steps
+        self.primal = primal = task.penalty(self.w) + float(
+            task.terms.cost(self.f).sum()
+        )
         a = task.terms.balanced(self.a) if task.intercept == "free" else self.a
         dual = task.terms.gain(a) - task.penalty(self.w)
         return Step(1, max(primal - dual, 0.0), dual)
