@@ -171,7 +171,7 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
         result = self._optimize(CompiledOracle(structure, encoded), weight, initial, order=order)
         W = result.w.reshape(-1, len(classes))
         self.classes_ = classes
-        self.coef_ = np.ascontiguousarray(W[:n_features].T)
+        self.coef_ = W[:n_features].T  # in the order that products with sparse rows take without a copy
         constant = self._constant()
         self.intercept_ = W[-1] * constant if constant else np.zeros(len(classes))
         self._finish(result)
