@@ -32,7 +32,7 @@ _SOLVERS: dict[str, Callable[[], Any]] = {
     "coordinate_ascent": CoordinateAscent,
     "interior_point": InteriorPoint,
 }
-_MERGED_ENTRIES = 1_000_000
+_MERGED_ENTRIES = 100_000
 
 
 class Machine(MarginEstimator):

@@ -136,7 +136,7 @@ class SVMClassifier(ClassifierMixin, Machine):
         ----------
         X : array or sparse matrix of shape (n, d)
             Used as it is, without a copy, when it is float64 or float32 in C order or CSR and no weight is 0 (sets of
-            up to a million values are copied, as equal rows are merged).
+            up to a hundred thousand values are copied, as equal rows are merged).
         y : array of shape (n,)
             Classes of any type that can be sorted.
         sample_weight : array of shape (n,), optional
@@ -174,8 +174,9 @@ class SVMClassifier(ClassifierMixin, Machine):
         number = number[order]
         wanted = np.ones(len(order)) if wanted is None else wanted[order]
         results = []
+        whole = Rows(X)
         for part, sign in self._problems(number, len(classes)):
-            rows = Rows(X if part is None else X[part])
+            rows = whole if part is None else Rows(X[part])
             s, m = (weight, wanted) if part is None else (weight[part], wanted[part])
             terms = _LOSSES[self.loss](sign, float(self.C) * s, m)
             results.append(self._fit_linear(rows, terms, s, solver, signs=True))

@@ -133,7 +133,7 @@ def test_products_with_rows(dtype: Any, sparse: bool) -> None:
     w, beta, weights = rng.normal(size=7), rng.normal(size=40), rng.random(40)
     np.testing.assert_allclose(rows.scores(w), X @ w, rtol=1e-13, atol=1e-13)
     np.testing.assert_allclose(rows.combined(beta), X.T @ beta, rtol=1e-13, atol=1e-13)
-    np.testing.assert_allclose(rows.squared_norms(), (X**2).sum(1), rtol=1e-13, atol=1e-13)
+    np.testing.assert_allclose(rows.squared_norms, (X**2).sum(1), rtol=1e-13, atol=1e-13)
     np.testing.assert_allclose(rows.gram(weights), X.T @ np.diag(weights) @ X, rtol=1e-12, atol=1e-13)
 
 

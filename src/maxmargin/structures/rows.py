@@ -17,6 +17,8 @@ from .._compiled import array, compiled, kernel
 
 __all__ = ["merge_equal_rows"]
 
+_PAIRS = 10_000  # compared at once
+
 
 @compiled
 def _mix(h):
@@ -88,20 +90,25 @@ def merge_equal_rows(
     order = used[np.argsort(key[used], kind="stable")]
     first = np.ones(len(order), bool)
     same_key = np.flatnonzero(key[order[1:]] == key[order[:-1]]) + 1
-    for k in same_key:  # equal hashes are nearly always equal rows; make sure of it
-        first[k] = not _equal(X, number, order[k], order[k - 1])
+    # equal hashes are nearly always equal rows; make sure of it
+    first[same_key] = ~_equal(X, number, order[same_key], order[same_key - 1])
     group = np.cumsum(first) - 1
     joint = np.zeros(n)
     joint[order[first]] = np.bincount(group, weights=weight[order])
     return order[first], joint
 
 
-def _equal(X: Any, number: NDArray[np.int64], i: int, j: int) -> bool:
-    if number[i] != number[j]:
-        return False
-    if hasattr(X, "indptr"):
-        return bool((X[[i]] != X[[j]]).nnz == 0)
-    return bool(np.array_equal(X[i], X[j]))
+def _equal(X: Any, number: NDArray[np.int64], i: NDArray[np.int64], j: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether rows ``i[k]`` and ``j[k]`` and their classes are equal, for every ``k``."""
+    equal = number[i] == number[j]
+    for at in range(0, len(i), _PAIRS):
+        part = slice(at, at + _PAIRS)
+        if hasattr(X, "indptr"):
+            difference = abs(X[i[part]] - X[j[part]])
+            equal[part] &= np.asarray(difference.sum(1)).ravel() == 0.0
+        else:
+            equal[part] &= (X[i[part]] == X[j[part]]).all(1)
+    return equal
 
 
 def _mix_array(h: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -129,7 +129,7 @@ class _CoordinateRun(Run):
         self.options, self.task = options, task
         rows = task.rows
         n, d = rows.shape
-        self.norm2 = rows.squared_norms()
+        self.norm2 = rows.squared_norms.copy()
         self.state = np.zeros(8)
         if task.intercept == "penalized":
             self.state[_CONSTANT] = task.scale

@@ -58,11 +58,11 @@ class _InteriorRun(Run):
             self.ridge[-1] = task.scale**-2
         elif task.intercept == "free":
             self.ridge[-1] = 0.0
-        self.norm2 = rows.squared_norms() + 1.0
+        self.norm2 = rows.squared_norms + 1.0
         self.a, self.w = self._start()
         self.f = task.scores(self.w)
         slope = self._slope()
-        level = max(1.0, float(np.abs(slope).mean()))
+        level = max(3.0, float(np.abs(slope).mean()))  # measured: fewer iterations than with less or more
         self.low = np.maximum(slope, 0.0) + level
         self.high = np.maximum(-slope, 0.0) + level if self.bounded else np.zeros_like(self.a)
         self.room = terms.upper - self.a  # kept apart: near the bound the difference would be rounding
@@ -127,7 +127,7 @@ class _InteriorRun(Run):
         ahead = product(self.a + primal * da, self.low + dual * dlow, room - primal * da, self.high + dual * dhigh)
         # far below the tolerance the systems only lose accuracy
         target = max(mu * (ahead / mu) ** 3, 0.01 * self.task.tol * self.primal / count)
-        dw, df, da, dlow, dhigh = direction(
+        dw, _, da, dlow, dhigh = direction(
             target + at_low - da * dlow, (target + at_high + da * dhigh) if self.bounded else self.high
         )
         primal, dual = (min(1.0, _TO_BOUNDARY * step) for step in self._lengths(da, dlow, dhigh, room))
@@ -143,9 +143,7 @@ class _InteriorRun(Run):
 
     def _figures(self) -> Step:
         task = self.task
-        self.primal = primal = task.penalty(self.w) + float(
-            task.terms.cost(self.f).sum()
-        )
+        self.primal = primal = task.penalty(self.w) + float(task.terms.cost(self.f).sum())
         a = task.terms.balanced(self.a) if task.intercept == "free" else self.a
         dual = task.terms.gain(a) - task.penalty(self.w)
         return Step(1, max(primal - dual, 0.0), dual)
