@@ -108,7 +108,7 @@ def _equal(X: Any, number: NDArray[np.int64], i: NDArray[np.int64], j: NDArray[n
             equal[part] &= np.asarray(difference.sum(1)).ravel() == 0.0
         else:
             equal[part] &= (X[i[part]] == X[j[part]]).all(1)
-    return equal
+    return np.asarray(equal)
 
 
 def _mix_array(h: NDArray[np.uint64]) -> NDArray[np.uint64]:

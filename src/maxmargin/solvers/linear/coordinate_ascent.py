@@ -27,7 +27,7 @@ from ..oracle import Evaluation, chunks
 from .rows import add_row, dot_row
 from .task import LinearTask
 
-__all__ = ["CoordinateAscent"]
+__all__ = ["CoordinateAscent", "in_blocks"]
 
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -99,6 +99,13 @@ def _visit(data, indices, indptr, width, sign, margin, upper, ridge, norm2, a, w
         promising[k] = worth
 
 
+def in_blocks(rows: Ints, rng: np.random.Generator) -> Ints:
+    """Rows in an order that reads memory in long runs: neighbours together, blocks of them in random order."""
+    blocks = rng.permutation(-(-len(rows) // _BLOCK))
+    places = (blocks[:, None] * _BLOCK + np.arange(_BLOCK)).ravel()
+    return np.asarray(rows[places[places < len(rows)]])
+
+
 @dataclass(frozen=True)
 class CoordinateAscent:
     """Dual coordinate ascent.
@@ -148,7 +155,7 @@ class _CoordinateRun(Run):
     def advance(self) -> Step:
         task, rows, state = self.task, self.task.rows, self.state
         state[_GAP], state[_HIGH], state[_LOW] = 0.0, -np.inf, np.inf
-        order = self._blocks()
+        order = in_blocks(self.active, task.rng)
         kept = np.ones(len(order), bool)
         at = 0
         for run in chunks(order):
@@ -166,13 +173,6 @@ class _CoordinateRun(Run):
         if self.options.shrinking:
             self._leave_out(order[~kept])
         return Step(1, gap, dual)
-
-    def _blocks(self) -> Ints:
-        """The rows still visited: neighbours together, blocks of them in random order."""
-        n = len(self.active)
-        blocks = self.task.rng.permutation(-(-n // _BLOCK))
-        places = (blocks[:, None] * _BLOCK + np.arange(_BLOCK)).ravel()
-        return np.asarray(self.active[places[places < n]])
 
     def _move_shift(self) -> None:
         """A step of the multiplier. No row responds where all are at a bound: then the next evaluation moves it."""

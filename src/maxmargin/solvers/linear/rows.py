@@ -114,19 +114,19 @@ class Rows:
             yield part, block if block.dtype == np.float64 else block.astype(np.float64)
 
     def scores(self, w: Reals) -> Reals:
-        """``X @ w`` in float64."""
+        """``X @ w`` in float64; ``w`` is a vector, or a matrix of several."""
         if self.data.dtype == np.float64:
             return np.asarray(self.matrix @ w)
-        out = np.empty(self.shape[0])
+        out = np.empty((self.shape[0], *w.shape[1:]))
         for part, block in self.blocks():
             out[part] = block @ w
         return out
 
     def combined(self, beta: Reals) -> Reals:
-        """``X.T @ beta`` in float64."""
+        """``X.T @ beta`` in float64; ``beta`` is a vector, or a matrix of several."""
         if self.data.dtype == np.float64:
             return np.asarray(self.matrix.T @ beta)
-        out = np.zeros(self.shape[1])
+        out = np.zeros((self.shape[1], *beta.shape[1:]))
         for part, block in self.blocks():
             out += block.T @ beta[part]
         return out

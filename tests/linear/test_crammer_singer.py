@@ -1,0 +1,83 @@
+"""The multiclass machine by coordinate ascent: optimum, projections, certificates, forms of the rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from maxmargin.solvers.linear.crammer_singer import CrammerSinger, MulticlassTask, _project
+from maxmargin.solvers.linear.rows import Rows
+from maxmargin.solvers.loop import Record, Result, run_to_tolerance
+from maxmargin.status import Status
+from solvers.enumeration import multiclass_case
+
+RNG = np.random.default_rng(2)
+X = RNG.normal(size=(30, 4)) * (RNG.random((30, 4)) < 0.7)
+Y = RNG.integers(0, 3, 30)
+WEIGHT = RNG.integers(1, 4, 30) / 2.0
+COSTS = {"zero_one": 1.0 - np.eye(3), "costs": np.array([[0, 1, 3], [2, 0, 0.5], [1, 1, 0]])}
+
+
+def solve(rows: Any, costs: Any, C: float, tol: float = 1e-7, **options: Any) -> Result:
+    task = MulticlassTask(Rows(rows), Y, costs, C, WEIGHT, tol, np.random.default_rng(0))
+    shrinking = options.pop("shrinking", True)
+    return run_to_tolerance(task, CrammerSinger(shrinking), max_passes=options.pop("max_passes", 30_000), **options)
+
+
+@pytest.mark.parametrize("shrinking", [True, False])
+@pytest.mark.parametrize("costs", COSTS)
+@pytest.mark.parametrize("C", [1e-3, 0.1, 3.0])
+def test_the_optimum_is_reached(C: float, costs: str, shrinking: bool) -> None:
+    listed = multiclass_case(X, Y, costs=COSTS[costs]).listed
+    value = listed.optimum(C * WEIGHT)[1]
+    result = solve(X, COSTS[costs], C, shrinking=shrinking)
+    assert result.certificate.status is Status.CONVERGED
+    assert listed.primal(result.w, C * WEIGHT) == pytest.approx(result.certificate.primal, rel=1e-12)
+    assert result.certificate.primal <= value * (1 + 1e-6)
+    assert value * (1 - 1e-6) <= result.certificate.dual <= value * (1 + 1e-9)
+
+
+def test_the_optimum_lies_between_dual_and_primal_after_every_pass() -> None:
+    listed = multiclass_case(X, Y, costs=COSTS["costs"]).listed
+    value = listed.optimum(0.5 * WEIGHT)[1]
+    seen: list[tuple[Record, Any]] = []
+    solve(X, COSTS["costs"], 0.5, max_passes=60, check_every=1, callback=lambda r, w: seen.append((r, w.copy())))
+    assert len(seen) >= 20
+    for record, w in seen:
+        assert record.exact
+        assert record.primal == pytest.approx(listed.primal(w, 0.5 * WEIGHT), rel=1e-10)
+        assert record.dual <= value * (1 + 1e-9) <= record.primal * (1 + 2e-9)
+
+
+@pytest.mark.parametrize(
+    "form", [sp.csr_matrix, sp.csc_matrix, np.asfortranarray, lambda rows: rows.astype(np.float32)]
+)
+def test_every_form_of_the_rows_gives_the_same_problem(form: Any) -> None:
+    rows = np.round(4 * X)
+    expected = solve(rows, COSTS["zero_one"], 0.1).certificate.primal
+    assert solve(form(rows), COSTS["zero_one"], 0.1).certificate.primal == pytest.approx(expected, rel=1e-6)
+
+
+def test_a_row_of_zeros_costs_what_its_class_loses() -> None:
+    result = solve(np.zeros((30, 2)), COSTS["costs"], 1.0)
+    assert result.certificate.primal == pytest.approx(float(WEIGHT @ COSTS["costs"][Y].max(1)))
+    np.testing.assert_array_equal(result.w, np.zeros(6))
+
+
+def test_the_projection_onto_a_simplex_is_the_nearest_point() -> None:
+    rng = np.random.default_rng(1)
+    for n in (1, 2, 5, 20):
+        for total in (1e-3, 1.0, 50.0):
+            point = rng.normal(size=n) * 10 ** rng.uniform(-2, 2)
+            found = point.copy()
+            _project(found, n, total)
+            assert found.min() >= 0
+            assert found.sum() == pytest.approx(total, rel=1e-9)
+            # optimality: what was taken away is the same where something is left, and at most that elsewhere
+            taken = point - found
+            level = taken[found > 0]
+            assert np.ptp(level) <= 1e-9 * (1 + np.abs(level).max())
+            assert (taken <= level.max() + 1e-9 * (1 + np.abs(point).max())).all()
