@@ -189,6 +189,11 @@ def test_empty_sequences_in_every_form() -> None:
             "sequence 1, token 1: attribute 'b' has value None; it must be a number",
         ),
         ([[{"a": 1}], [{"a": [1]}]], r"sequence 1, token 0: attribute 'a' has value \[1\]"),
+        (
+            [[{"a": [1, 2]}, {"a": [3, 4]}], [{"a": [5, 6]}]],
+            r"sequence 0, token 0: attribute 'a' has value \[1, 2\].*2-D",
+        ),
+        ([[{"a": np.array([1.0])}]], r"sequence 0, token 0: attribute 'a' has value array"),
         ([[{"a": 1}], [{"a": 1j}]], "sequence 1, token 0: attribute 'a' has value 1j"),
         ([[["x"], {"a": 1, "b": np.nan}]], "sequence 0, token 1: attribute 'b' has the value nan, which is not finite"),
         ([[{"a": -np.inf}]], "sequence 0, token 0: attribute 'a' has the value -inf"),

@@ -273,12 +273,12 @@ def _names_and_values(names: list[Any], tokens: list[Any], total: int) -> tuple[
         values = None if any(value is None for value in numbers) else np.array(numbers, np.float64)
     except (TypeError, ValueError, OverflowError):
         values = None
-    if values is None:
+    if values is None or values.ndim != 1:  # lists and arrays of equal lengths make a matrix
         k = next(k for k, value in enumerate(numbers) if not _is_number(value))
         i, t = _position(names, k)
         raise DataError(
             f"sequence {i}, token {t}: attribute {flat[k]!r} has value {numbers[k]!r:.40}; it must be a number "
-            "or a string"
+            "or a string (a vector of numbers for each token is given as a 2-D array, alone or beside the attributes)"
         )
     if not np.isfinite(values).all():
         k = int(np.flatnonzero(~np.isfinite(values))[0])
@@ -299,8 +299,10 @@ def _is_hashable(name: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    """Whether a float can hold it."""
+    """Whether a float can hold it; an array of one number is none."""
     try:
+        if np.ndim(value):
+            return False
         float(value)
     except (TypeError, ValueError, OverflowError):
         return False
