@@ -25,7 +25,7 @@ from .solvers.loop import Record, Result, minimize
 from .solvers.oracle import Oracle
 from .status import Status
 
-__all__ = ["LabelIndex", "MarginEstimator", "check_number", "check_sample_weight", "resolve_n_jobs"]
+__all__ = ["LabelIndex", "MarginEstimator", "check_number", "check_one_kind", "check_sample_weight", "resolve_n_jobs"]
 
 Reals = NDArray[np.float64]
 
@@ -214,6 +214,24 @@ def _fingerprint(oracle: Oracle) -> str:
         digest.update(f"{array.dtype}{array.shape}".encode())
         digest.update(np.ascontiguousarray(array).view(np.uint8).data if array.size else b"")
     return digest.hexdigest()
+
+
+def check_one_kind(y: Any) -> None:
+    """Refuse labels of which some are text and some are not: NumPy would make text of all of them.
+
+    Raises
+    ------
+    DataError
+        Names one label of each kind.
+    """
+    if isinstance(y, np.ndarray) and y.dtype != object:
+        return
+    if not isinstance(y, np.ndarray | list | tuple) or not len(y):
+        return
+    text = [isinstance(label, str) for label in y]
+    if any(text) and not all(text):
+        one, other = y[text.index(True)], y[text.index(False)]
+        raise DataError(f"y mixes text with other labels ({one!r} and {other!r}); give all of them as one kind")
 
 
 def check_lengths(X: Sequence[Any], y: Sequence[Any]) -> None:

@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._class_weight import weights_of_rows
-from ._estimator import check_sample_weight
+from ._estimator import check_one_kind, check_sample_weight
 from ._machine import Machine, check_margin, check_switches, counted
 from .errors import DataError
 from .solvers.linear.rows import Rows
@@ -157,6 +157,7 @@ class SVMClassifier(ClassifierMixin, Machine):
             raise ValueError(f"loss must be one of {sorted(_LOSSES)}, not {self.loss!r}")
         if self.multi_class not in ("ovr", "ovo"):
             raise ValueError(f"multi_class must be 'ovr' or 'ovo', not {self.multi_class!r}")
+        check_one_kind(y)
         X, truth = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
         check_classification_targets(truth)
         n = len(truth)

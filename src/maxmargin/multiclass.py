@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._class_weight import weights_of_rows
-from ._estimator import MarginEstimator, check_number, check_sample_weight
+from ._estimator import MarginEstimator, check_number, check_one_kind, check_sample_weight
 from .errors import DataError
 from .structures.base import Encoded
 
@@ -41,7 +41,7 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
     tol : float, default=1e-3
         Relative duality gap at which to stop.
     max_passes : int, default=1000
-        Passes over the data.
+        Passes over the data; one more may follow for the certificate.
     max_time : float, optional
         Seconds.
     solver : str or solver object, default="auto"
@@ -145,6 +145,7 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
 
         self._check_parameters()
         check_number(self, "intercept_scaling", low=0.0, low_allowed=False)
+        check_one_kind(y)
         X, truth = validate_data(self, X, y, accept_sparse="csr", dtype="numeric")
         check_classification_targets(truth)
         weight = check_sample_weight(sample_weight, len(truth))

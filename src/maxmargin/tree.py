@@ -42,7 +42,7 @@ class TreeSVM(MarginEstimator):
     tol : float, default=1e-2
         Relative duality gap at which to stop.
     max_passes : int, default=100
-        Passes over the data.
+        Passes over the data; one more may follow for the certificate.
     max_time : float, optional
         Seconds.
     solver : str or solver object, default="auto"

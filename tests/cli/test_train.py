@@ -378,3 +378,44 @@ def test_settings_of_nonsense_are_refused(run: Run, ok: Run, columns: str) -> No
         outcome = run("predict", "m", columns, "-q")
         assert outcome.status == 2, change
         assert "makes no sense" in outcome.error
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("lab.svm", "a\nb\n", "lab.svm: no row has a feature"),
+        ("big.svm", "1 1:2\n-1 99999999999:1\n", "big.svm:2: a feature number so large .*GiB.*'99999999999'"),
+        ("big.svm", "1 2000000000:1 3:1\n-1 1:2\n", "big.svm:1: a feature number so large .*'2000000000'"),
+    ],
+)
+def test_rows_that_make_no_sense_are_refused(name: str, text: str, message: str, run: Run, folder: Path) -> None:
+    (folder / name).write_text(text)
+    outcome = run("train", name, "-o", "m")
+    assert outcome.status == 2
+    assert re.search(message, outcome.err)
+    assert not os.path.exists("m")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("the X DT B\ncat Y NN I\n", "other.conll:1: 4 columns where the model has learned from 2 and the label"),
+        ("\nthe B\ncat I\n", "other.conll:2: 2 columns where the model has learned from 2 and the label"),
+    ],
+)
+def test_a_warm_start_needs_the_same_columns(text: str, message: str, run: Run, ok: Run, folder: Path) -> None:
+    (folder / "a.conll").write_text("the DT B\ncat NN I\n\na DT B\n")
+    (folder / "other.conll").write_text(text)
+    ok("train", "a.conll", "-o", "first")
+    outcome = run("train", "other.conll", "--warm-start", "first", "-o", "m")
+    assert outcome.status == 2
+    assert message in outcome.err
+    assert not os.path.exists("m")
+
+
+def test_empty_test_data_are_refused_before_the_learning(run: Run, svm: str, folder: Path) -> None:
+    (folder / "empty.svm").write_text("")
+    outcome = run("train", svm, "-o", "m", "--test", "empty.svm")
+    assert outcome.status == 2
+    assert "empty.svm: no data in this file" in outcome.err
+    assert not os.path.exists("m")

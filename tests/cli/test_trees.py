@@ -268,3 +268,10 @@ def test_a_fault_is_told_as_one_of_the_format_that_is_named(run: Run, folder: Pa
     Path("x.svm").write_text("the DT\na DT\n")
     with pytest.raises(UsageError, match="looks like columns, but --task tree"):
         recognise(Input("x.svm"), None, "tree")
+
+
+def test_brackets_in_a_sentence_are_spelt_as_treebanks_do(ok: Run, folder: Path) -> None:
+    (folder / "t.mrg").write_text("(S (A a) (B b))\n(S (A a) (B c))\n")
+    ok("train", "t.mrg", "-o", "m")
+    written = ok("predict", "m", "-", stdin="a (b)\n").out
+    assert written == "(S (A a) (B -LRB-b-RRB-))\n"

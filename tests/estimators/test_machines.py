@@ -184,6 +184,9 @@ def test_wrong_options_are_refused(options: Any, message: str) -> None:
         (np.where(X > 1.5, np.nan, X), Y, {}, "NaN"),
         (X * 1e200, Y, {}, "too large to compute with"),
         (X, Y[:5], {}, "inconsistent numbers"),
+        (X, ["a", 1] * 30, {}, r"y mixes text with other labels \('a' and 1\)"),
+        (X, np.array(["a", 1] * 30, object), {}, "y mixes text with other labels"),
+        (X, Y, {"sample_weight": np.full(60, 1e200)}, "C times the largest sample weight is 1e\\+200"),
     ],
 )
 def test_wrong_data_are_refused(rows: Any, y: Any, more: Any, message: str) -> None:

@@ -444,3 +444,11 @@ def test_sequences_with_new_names_have_their_own_optimum(solver: str) -> None:
         assert model.certificate_.primal == pytest.approx(cold.certificate_.primal, rel=2e-6)
         assert model.attributes_ == cold.attributes_
     assert model.certificate_.passes <= (cold.certificate_.passes if solver == "one_slack" else 3)
+
+
+@pytest.mark.parametrize("C", [1e101, 1e308])
+def test_a_C_too_large_to_compute_with_is_refused(C: float) -> None:
+    with pytest.raises(ValueError, match="C times the largest sample weight is .*too large"):
+        MulticlassSVM(C=C).fit(np.eye(4), [0, 1, 0, 1])
+    with pytest.raises(ValueError, match="too large"):
+        SequenceSVM(C=C).fit([[["a"]], [["b"]]], [["x"], ["y"]])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
@@ -37,7 +38,10 @@ class MulticlassTask(Task):
             raise FileFormatError("no data in this file", path=source.name)
         if data.qid is not None:
             voice.note(f"{source.name}: the qid of its rows means nothing to this task and is left out")
-        X = data.X if data.X.shape[1] > settings.get("features", 0) else _as_wide(data.X, settings["features"])
+        if not data.X.nnz:
+            raise FileFormatError("no row has a feature", path=source.name)
+        _check_size(data, source.name)
+        X = _as_wide(data.X, max(data.X.shape[1], settings.get("features", 0)))
         settings["features"] = X.shape[1]
         return Examples(X, _classes(data, source.name), data.sample_weight)
 
@@ -93,6 +97,21 @@ class MulticlassTask(Task):
             "intercept": model.intercept_.tolist(),
             "strongest_features": strongest(model.coef_.T, shown, labels, top),
         }
+
+
+def _check_size(data: SvmLightData, name: str) -> None:
+    """Refuse a feature whose number is so large that the weights would not fit the memory: mostly a slip."""
+    classes = max(2, len(set(data.y.tolist())))
+    if not hasattr(os, "sysconf"):
+        return
+    needed, there = 3 * 8 * classes * data.X.shape[1], os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if needed > there:
+        row = int(np.searchsorted(data.X.indptr, int(data.X.indices.argmax()), side="right")) - 1
+        problem = (
+            f"a feature number so large that the weights of {classes} classes would take {needed / 2**30:.3g} GiB; "
+            f"this machine has {there / 2**30:.3g}"
+        )
+        raise FileFormatError(problem, path=name, line=int(data.line[row]), token=str(int(data.X.indices.max()) + 1))
 
 
 def _with_label(line: str) -> str:

@@ -45,6 +45,9 @@ class SequenceTask(Task):
         n_columns = len(rows[0][0]) - 1
         if n_columns < 1:
             raise _error_in_first_row("one column only: the labels are missing", source)
+        if args.template is None and "template" in settings and n_columns != settings["columns"]:
+            problem = f"{n_columns + 1} columns where the model has learned from {settings['columns']} and the label"
+            raise _error_in_first_row(problem, source)
         if args.template is not None or "template" not in settings:
             name = args.template or "default"
             settings["template"] = _as_values(named_template(name, n_columns))

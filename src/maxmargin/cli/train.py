@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ..errors import FileFormatError
 from .evaluate import print_report
 from .inputs import Input, check_output, recognise
 from .messages import UsageError, Voice, in_words, size_in_words
@@ -55,6 +56,8 @@ def run(args: Namespace) -> int:
             tested = task.examples(test, settings, voice, unlabelled=False)
         if tested.y is None:
             raise UsageError(f"--test {args.test}: has no labels to compare with")
+        if not len(tested.y):
+            raise FileFormatError("no data in this file", path=test.name)
     parameters = {ours: getattr(args, option) for option, ours in _PARAMETERS.items()}
     parameters = {ours: value for ours, value in parameters.items() if value is not None}
     if model is None:

@@ -7,7 +7,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..data.brackets import Tree, read_trees
+from ..data.brackets import Tree, read_trees, write_trees
 from ..data.text import Lines
 from ..errors import DataError, FileFormatError, shorten
 from ..metrics import bracket_scores
@@ -40,7 +40,7 @@ class TreeTask(Task):
     def examples(self, source: Input, settings: Mapping[str, Any], voice: Voice, *, unlabelled: bool) -> Examples:
         if not unlabelled and looks_like_trees(source.head()):
             return _of_trees(self.truth(source, settings))
-        return Examples([line.split() for line in Lines(source.open()) if line.strip()], None)
+        return Examples([_without_brackets(line).split() for line in Lines(source.open()) if line.strip()], None)
 
     def make(self, parameters: Mapping[str, Any]) -> Any:
         from ..tree import TreeSVM
@@ -50,7 +50,7 @@ class TreeTask(Task):
     def write(
         self, stream: IO[str], examples: Examples, predictions: Sequence[Tree], settings: Mapping[str, Any]
     ) -> None:
-        stream.writelines(f"{tree}\n" for tree in predictions)
+        write_trees(stream, predictions)
 
     def truth(self, source: Input, settings: Mapping[str, Any]) -> list[Tree]:
         """Trees without functional tags and empty elements, as the models of the command line predict them."""
@@ -108,6 +108,11 @@ def _strongest_rules(grammar: Grammar, weights: NDArray[np.float64], top: int) -
     (found,) = strongest(weights[:, None], range(len(weights)), [""], top)
     sides = (grammar.parent, grammar.left, grammar.right)
     return [[*(grammar.symbols[side[r]] or _BARE for side in sides), weight] for r, weight in found["features"]]
+
+
+def _without_brackets(line: str) -> str:
+    """A plain sentence with brackets as treebanks spell them, since round ones would be read as the tree's own."""
+    return line.replace("(", "-LRB-").replace(")", "-RRB-")
 
 
 def _of_trees(trees: list[Tree]) -> Examples:

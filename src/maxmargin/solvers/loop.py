@@ -20,6 +20,7 @@ from .planes import Planes
 __all__ = ["Record", "Result", "certify", "minimize", "run_to_tolerance"]
 
 Reals = NDArray[np.float64]
+_LARGEST = 1e100
 
 
 @dataclass(frozen=True)
@@ -216,6 +217,11 @@ class _Loop:
         callback: Callable[[Record, Reals], Any] | None,
         check_every: int | None,
     ) -> None:
+        largest = float(task.c.max(initial=0.0))
+        if largest > _LARGEST:
+            raise DataError(
+                f"C times the largest sample weight is {largest:.3g}: too large to compute with (at most {_LARGEST:g})"
+            )
         self.task, self.solver = task, solver
         self.max_passes, self.max_time = max_passes, max_time
         self.callback, self.check_every = callback, check_every
