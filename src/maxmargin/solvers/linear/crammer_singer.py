@@ -102,7 +102,7 @@ def _project(point, n, total):
             if point[k] > level:
                 count += 1
                 sum_left += point[k]
-        if count == left or count == 0:
+        if count >= left or count == 0:  # rounding could make it grow again: then it is the one before
             break
         left = count
         level = sum_left / count
