@@ -1,0 +1,399 @@
+"""Kernel functions, computed in blocks by products of matrices.
+
+=============  ==============================================  ==================
+name           ``k(x, z)``                                     parameters
+=============  ==============================================  ==================
+linear         ``<x, z>``
+poly           ``(gamma <x, z> + coef0) ** degree``            gamma, coef0, degree
+rbf            ``exp(-gamma |x - z|^2)``                       gamma
+sigmoid        ``tanh(gamma <x, z> + coef0)``                  gamma, coef0
+cosine         ``<x, z> / (|x| |z|)``, 0 for a zero row
+precomputed    the rows given are the values themselves
+callable       one's own ``function(A, B)``
+=============  ==============================================  ==================
+
+Squared distances are expanded as ``|x|^2 - 2 <x, z> + |z|^2``, which loses the small ones between points far from the
+origin; distances do not change when both points are moved, so the mean of the training data is taken off first. What is
+left is ``eps gamma |x - mean|^2``, with the ``eps`` of the number type asked for. Sparse rows cannot be moved without
+filling them: they are when at least one value in eight is there, and otherwise ``mean`` is 0 in that bound. The whole
+exponent comes from one product of rows that are two values longer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import DTypeLike, NDArray
+
+from .errors import DataError
+
+__all__ = ["Columns", "Kernel", "NAMES", "make_kernel"]
+
+Reals = NDArray[np.float64]
+
+NAMES = ("linear", "poly", "rbf", "sigmoid", "cosine", "precomputed")
+"""Kernels that have a name."""
+
+_USES_GAMMA = ("poly", "rbf", "sigmoid")
+# measured: products of this shape run at full speed and their results are still in the cache when exp takes them
+_ROWS, _WIDTH = 256, 4096
+_FILLED = 8
+_DENSE_ENTRIES = 1 << 22
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One kernel function with its parameters; see the table of the module.
+
+    Attributes
+    ----------
+    name : str
+        One of :data:`NAMES`, or ``"callable"``.
+    gamma, coef0, degree
+        Parameters, read by the kernels that have them.
+    function : callable, optional
+        ``function(A, B)`` of shape ``(len(A), len(B))``, for ``"callable"``.
+    center : float64 array of shape (d,), optional
+        Taken off both points before distances are expanded.
+    """
+
+    name: str
+    gamma: float = 1.0
+    coef0: float = 0.0
+    degree: int = 3
+    function: Callable[[Any, Any], Any] | None = None
+    center: Reals | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def definite(self) -> bool:
+        """Whether the kernel is known to be positive semi-definite, so that dual values are lower bounds."""
+        return self.name in ("linear", "rbf", "cosine") or (self.name == "poly" and min(self.coef0, self.gamma) >= 0.0)
+
+    def columns(self, B: Any, dtype: DTypeLike = np.float64) -> Columns:
+        """Points made ready to be the second argument of many blocks.
+
+        Parameters
+        ----------
+        B : array or CSR matrix of shape (n, d)
+            For ``"precomputed"``: the training matrix, whose number of rows is all that is read.
+        dtype : float32 or float64
+            Of the products and of the values.
+        """
+        return Columns(self, B, np.dtype(dtype))
+
+    def block(self, A: Any, B: Any, dtype: DTypeLike = np.float64) -> NDArray[Any]:
+        """``k(a, b)`` of all pairs, shape ``(len(A), len(B))``; see :meth:`columns`.
+
+        Raises
+        ------
+        DataError
+            When the two have different numbers of columns, or a precomputed block or the result of a callable has a
+            wrong shape.
+        """
+        return self.columns(B, dtype).rows(A)
+
+    def diagonal(self, A: Any) -> Reals:
+        """``k(a, a)`` of every row, float64; of a precomputed matrix its diagonal."""
+        A = _matrix(A)
+        if self.name == "precomputed":
+            return np.asarray(A.diagonal(), np.float64)
+        if self.name == "callable":
+            parts = [A[at : at + 64] for at in range(0, A.shape[0], 64)]
+            return np.concatenate([np.empty(0), *(self.block(part, part).diagonal() for part in parts)])
+        if self.name == "rbf":
+            return np.ones(A.shape[0])
+        values = _squared_norms(A)
+        if self.name == "cosine":
+            return np.asarray(values > 0.0, np.float64)
+        if self.name != "linear":
+            values *= self.gamma
+        return self.of_products(values)
+
+    def combined(self, A: Any, B: Any, beta: Reals) -> Reals:
+        """``sum_j beta_j k(a, b_j)`` of every row of ``A``, in float64; points with ``beta_j = 0`` cost nothing.
+
+        Parameters
+        ----------
+        A, B : arrays or CSR matrices of shape (m, d) and (n, d)
+            For ``"precomputed"``: values of shape (m, n), and any matrix of n rows.
+        beta : float64 array of shape (n,)
+        """
+        A, B = _matrix(A), _matrix(B)
+        used = np.flatnonzero(beta)
+        out = np.zeros(A.shape[0])
+        if self.name == "precomputed":
+            columns = self.columns(B)
+            weights = beta
+        else:
+            columns, weights = self.columns(B[used]), beta[used]
+        for rows, part, values in columns.blocks(A):
+            out[rows] += values @ weights[part]
+        return out
+
+    def of_products(self, values: NDArray[Any]) -> NDArray[Any]:
+        """From products (``gamma`` already in them; for rbf: exponents) to values, in place."""
+        if self.name == "rbf":
+            np.minimum(values, 0.0, out=values)
+            np.exp(values, out=values)
+        elif self.name == "poly":
+            values += values.dtype.type(self.coef0)
+            _power(values, self.degree)
+        elif self.name == "sigmoid":
+            values += values.dtype.type(self.coef0)
+            np.tanh(values, out=values)
+        return values
+
+
+class Columns:
+    """Points as the second argument of a kernel; made by :meth:`Kernel.columns`.
+
+    Memory: one copy of the points in the number type of the products.
+    """
+
+    def __init__(self, kernel: Kernel, B: Any, dtype: np.dtype[Any]) -> None:
+        self.kernel, self.dtype = kernel, dtype
+        self.points: Any = _matrix(B)
+        self.n = int(self.points.shape[0])
+        self.width = self.n if kernel.name == "precomputed" else int(self.points.shape[1])
+        self.filled = not sp.issparse(self.points) or kernel.center is not None or _mostly_filled(self.points)
+        self.right: list[Any] = []
+        self.squares: Reals = np.empty(0)
+        if kernel.function is None and kernel.name != "precomputed":
+            self._prepare()
+
+    def rows(self, A: Any) -> NDArray[Any]:
+        """``k(a, b)`` of all pairs, shape ``(len(A), n)``."""
+        A = _matrix(A)
+        out = np.empty((A.shape[0], self.n), self.dtype)
+        for rows, part, values in self.blocks(A):
+            out[rows, part] = values
+        return out
+
+    def blocks(self, A: Any) -> Iterator[tuple[slice, slice, NDArray[Any]]]:
+        """The same block by block: rows of ``A``, points, values. Few milliseconds each, so Ctrl-C is served."""
+        A = _matrix(A)
+        if A.shape[1] != self.width:
+            raise DataError(self._wrong_width(A.shape))
+        step = _ROWS if self.filled else max(1, min(_ROWS, _DENSE_ENTRIES // max(self.width, 1)))
+        for at in range(0, A.shape[0], step):
+            rows = slice(at, min(at + step, A.shape[0]))
+            if self.kernel.name == "precomputed":
+                yield rows, slice(0, self.n), np.asarray(_dense(A[rows]), self.dtype)
+            elif self.kernel.name == "callable":
+                yield rows, slice(0, self.n), self._called(A[rows])
+            else:
+                left = self._left(A[rows])
+                for k, right in enumerate(self.right):
+                    part = slice(k * _WIDTH, min((k + 1) * _WIDTH, self.n))
+                    yield rows, part, self._values(left, right, part, A[rows])
+
+    def _prepare(self) -> None:
+        for at in range(0, self.n, _WIDTH):
+            block = self.points[at : at + _WIDTH]
+            if self.filled:
+                self.right.append(np.ascontiguousarray(self._extended(block, last=True), self.dtype))
+            else:
+                self.right.append(self._directions(block).astype(self.dtype))
+        if self.kernel.name == "rbf" and not self.filled:
+            self.squares = self.kernel.gamma * _squared_norms(self.points)
+
+    def _left(self, A: Any) -> NDArray[Any]:
+        if self.filled:
+            return np.ascontiguousarray(self._extended(A, last=False), self.dtype)
+        left = self._directions(A)
+        if self.kernel.name in _USES_GAMMA:
+            left = left * (2.0 * self.kernel.gamma if self.kernel.name == "rbf" else self.kernel.gamma)
+        return np.ascontiguousarray(left.toarray().T if sp.issparse(left) else left.T, self.dtype)
+
+    def _values(self, left: NDArray[Any], right: Any, part: slice, A: Any) -> NDArray[Any]:
+        if self.filled:
+            return self.kernel.of_products(left @ right.T)
+        values = right @ left  # (points, rows of A)
+        if self.kernel.name == "rbf":
+            values -= self.squares[part, None]
+            values -= self.kernel.gamma * _squared_norms(A)
+        return self.kernel.of_products(values.astype(self.dtype, copy=False)).T
+
+    def _extended(self, A: Any, *, last: bool) -> Reals:
+        """Rows in float64 whose products with those of the other side are what :meth:`Kernel.of_products` takes."""
+        kernel = self.kernel
+        A = self._directions(_dense(A))
+        if kernel.name != "rbf":
+            return A if last or kernel.name not in _USES_GAMMA else np.asarray(kernel.gamma * A)
+        if kernel.center is not None:
+            A = A - kernel.center
+        out = np.empty((len(A), A.shape[1] + 2))
+        squares = -kernel.gamma * np.einsum("ij,ij->i", A, A)
+        out[:, :-2] = A if last else 2.0 * kernel.gamma * A
+        out[:, -2] = 1.0 if last else squares
+        out[:, -1] = squares if last else 1.0
+        return out
+
+    def _directions(self, A: Any) -> Any:
+        """The rows in float64, of length 1 for the cosine."""
+        A = A.astype(np.float64, copy=False)
+        if self.kernel.name != "cosine":
+            return A
+        norms = np.sqrt(_squared_norms(A))
+        norms[norms == 0.0] = 1.0
+        return sp.diags_array(1.0 / norms).tocsr() @ A if sp.issparse(A) else A / norms[:, None]
+
+    def _called(self, A: Any) -> NDArray[Any]:
+        assert self.kernel.function is not None
+        values = np.asarray(_dense(self.kernel.function(A, self.points)))
+        if values.shape != (A.shape[0], self.n):
+            raise DataError(
+                f"the kernel function must return an array of shape {(A.shape[0], self.n)} for inputs of "
+                f"{A.shape[0]} and {self.n} rows, not {values.shape}"
+            )
+        if values.dtype.kind not in "biuf" or not np.isfinite(values).all():
+            raise DataError("the kernel function returned values that are not finite real numbers")
+        return values.astype(self.dtype, copy=False)
+
+    def _wrong_width(self, shape: tuple[int, ...]) -> str:
+        if self.kernel.name == "precomputed":
+            return (
+                f"precomputed kernel: expected shape {(shape[0], self.n)}, seen {tuple(shape)}; rows are test points, "
+                f"columns are the {self.n} training points"
+            )
+        return f"X has {shape[1]} columns, but the training points have {self.width}"
+
+
+def make_kernel(
+    kernel: str | Callable[[Any, Any], Any],
+    X: Any,
+    *,
+    gamma: float | str = "scale",
+    coef0: float = 0.0,
+    degree: int = 3,
+) -> Kernel:
+    """The kernel of a training set: parameters checked and resolved.
+
+    Parameters
+    ----------
+    kernel : str or callable
+        One of :data:`NAMES`, or ``function(A, B)`` that returns an array of shape ``(len(A), len(B))``.
+    X : array or CSR matrix of shape (n, d)
+        Training points; for ``"precomputed"`` the values between them, of shape ``(n, n)``.
+    gamma : float, "scale" or "auto"
+        ``"scale"`` is ``1 / (d X.var())``, and 1 for constant data; ``"auto"`` is ``1 / d``.
+    coef0 : float
+    degree : int
+        At least 0.
+
+    Raises
+    ------
+    ValueError
+        For a name or a parameter that is none.
+    DataError
+        When a precomputed matrix is not square or not symmetric.
+    """
+    X = _matrix(X)
+    if callable(kernel):
+        return Kernel("callable", function=kernel)
+    if kernel not in NAMES:
+        raise ValueError(f"kernel must be one of {', '.join(NAMES)} or a function of two matrices, not {kernel!r}")
+    if kernel == "precomputed":
+        _check_precomputed(X)
+        return Kernel(kernel)
+    if not (isinstance(degree, Integral) and degree >= 0):
+        raise ValueError(f"degree must be an integer of at least 0, not {degree!r}")
+    if not math.isfinite(coef0):
+        raise ValueError(f"coef0 must be a finite number, not {coef0!r}")
+    value = _resolved(gamma, X) if kernel in _USES_GAMMA else 1.0
+    center = None
+    if kernel == "rbf" and (not sp.issparse(X) or _mostly_filled(X)):
+        center = np.asarray(X.mean(0, dtype=np.float64)).ravel()
+    return Kernel(kernel, value, float(coef0), int(degree), center=center)
+
+
+def _resolved(gamma: float | str, X: Any) -> float:
+    d = int(X.shape[1])
+    if gamma == "auto":
+        return 1.0 / d
+    if gamma == "scale":
+        variance = _variance(X)
+        return 1.0 / (d * variance) if variance > 0.0 else 1.0
+    if isinstance(gamma, str) or not (math.isfinite(gamma) and gamma > 0.0):
+        raise ValueError(f'gamma must be "scale", "auto" or a positive number, not {gamma!r}')
+    return float(gamma)
+
+
+def _variance(X: Any) -> float:
+    """Of all entries, in float64; from differences where they are at hand."""
+    mean = float(X.mean(dtype=np.float64))
+    entries = X.shape[0] * X.shape[1]
+    if sp.issparse(X):
+        stored = X.data.astype(np.float64, copy=False) - mean
+        return (float(stored @ stored) + float(entries - X.nnz) * mean * mean) / float(entries)
+    total = 0.0
+    for at in range(0, X.shape[0], _WIDTH):
+        block = X[at : at + _WIDTH].astype(np.float64) - mean
+        total += float(np.vdot(block, block))
+    return total / float(entries)
+
+
+def _check_precomputed(K: Any) -> None:
+    n, width = K.shape
+    if n != width:
+        raise DataError(
+            f"precomputed kernel: the matrix to fit must be square, rows and columns being the training points; "
+            f"expected shape {(n, n)}, seen {(n, width)}"
+        )
+    largest, at, worst = 0.0, (0, 0), 0.0
+    for start in range(0, n, _ROWS):
+        rows = _dense(K[start : start + _ROWS]).astype(np.float64, copy=False)
+        difference = np.abs(rows - _dense(K[:, start : start + _ROWS]).T)
+        largest = max(largest, float(np.abs(rows).max(initial=0.0)))
+        k, j = divmod(int(difference.argmax()), difference.shape[1])
+        if difference[k, j] > worst:
+            at, worst = (start + k, j), float(difference[k, j])
+    if worst > 1e-5 * largest:
+        i, j = at
+        raise DataError(
+            f"precomputed kernel: the matrix to fit is not symmetric: entry {at} is {K[i, j]:.6g} and entry "
+            f"{(j, i)} is {K[j, i]:.6g}"
+        )
+
+
+def _power(values: NDArray[Any], degree: int) -> None:
+    """Integer power in place by squaring: many times as fast as a general power."""
+    if degree == 0:
+        values[...] = 1.0
+        return
+    base = values.copy() if degree & (degree - 1) else values
+    for bit in bin(degree)[3:]:
+        values *= values
+        if bit == "1":
+            values *= base
+
+
+def _matrix(X: Any) -> Any:
+    """CSR, or an array of two dimensions."""
+    if sp.issparse(X):
+        return X if X.format == "csr" else X.tocsr()
+    X = np.asarray(X)
+    if X.ndim != 2:
+        raise DataError(f"points must be a matrix of shape (n, d), not an array of shape {X.shape}")
+    return X
+
+
+def _dense(X: Any) -> Any:
+    return X.toarray() if sp.issparse(X) else X
+
+
+def _mostly_filled(X: Any) -> bool:
+    return bool(_FILLED * X.nnz >= X.shape[0] * X.shape[1])
+
+
+def _squared_norms(X: Any) -> Reals:
+    if sp.issparse(X):
+        return np.asarray(X.multiply(X).sum(1), np.float64).ravel()
+    X = X.astype(np.float64, copy=False)
+    return np.asarray(np.einsum("ij,ij->i", X, X))

@@ -1,0 +1,1 @@
+"""Solvers of kernel machines: scores are sums of kernel values (see :mod:`maxmargin.kernels`)."""

@@ -1,0 +1,81 @@
+"""Rows of the kernel matrix, computed when asked for and kept while there is room."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from ..._compiled import compiled
+from ...kernels import Kernel
+
+__all__ = ["RowCache", "add_rows"]
+
+Ints = NDArray[np.int64]
+_STRIP = 2048
+
+
+@compiled
+def add_rows(store, slots, steps, out):
+    """``out += sum_k steps[k] store[slots[k]]`` in float64, a strip of columns at a time so that sums stay in cache."""
+    n = len(out)
+    for first in range(0, n, _STRIP):
+        strip = out[first : min(first + _STRIP, n)]
+        for k in range(len(slots)):
+            row, step = store[slots[k], first : min(first + _STRIP, n)], steps[k]
+            for j in range(len(strip)):
+                strip[j] += step * row[j]
+
+
+class RowCache:
+    """The rows used last.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    X : array or CSR matrix of shape (n, d)
+    dtype : float32 or float64
+    megabytes : float
+        Bound of the memory of the rows; at least two rows are kept.
+
+    Attributes
+    ----------
+    store : array of shape (capacity, n)
+    computed : int
+        Rows computed so far.
+    """
+
+    def __init__(self, kernel: Kernel, X: Any, dtype: DTypeLike, megabytes: float) -> None:
+        self.X, self.columns = X, kernel.columns(X, dtype)
+        n = self.columns.n
+        itemsize = np.dtype(dtype).itemsize
+        self.capacity = int(min(n, max(2, megabytes * 1e6 // (max(n, 1) * itemsize))))
+        self.store = np.empty((self.capacity, n), dtype)
+        self.slot = np.full(n, -1, np.int64)
+        self.owner = np.full(self.capacity, -1, np.int64)
+        self.stamp = np.full(self.capacity, -1, np.int64)
+        self.clock = 0
+        self.computed = 0
+
+    def fetch(self, rows: Ints) -> Ints:
+        """Where in ``store`` these different rows are, at most ``capacity`` of them; computes those that are not."""
+        self.clock += 1
+        held = self.slot[rows]
+        self.stamp[held[held >= 0]] = self.clock
+        missing = rows[held < 0]
+        if len(missing):
+            self._compute(missing)
+        return np.asarray(self.slot[rows])
+
+    def _compute(self, rows: Ints) -> None:
+        taken = np.sort(np.argsort(self.stamp, kind="stable")[: len(rows)])  # used longest ago
+        before = self.owner[taken]
+        self.slot[before[before >= 0]] = -1
+        self.owner[taken], self.stamp[taken] = -1, -1  # nobody's, should Ctrl-C come before they are filled
+        together = taken[-1] - taken[0] == len(taken) - 1
+        for part, columns, values in self.columns.blocks(self.X[rows]):
+            where = slice(taken[part][0], taken[part][-1] + 1) if together else taken[part]
+            self.store[where, columns] = values
+        self.slot[rows], self.owner[taken], self.stamp[taken] = taken, rows, self.clock
+        self.computed += len(rows)

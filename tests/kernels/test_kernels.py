@@ -1,0 +1,151 @@
+"""Kernel functions against scikit-learn's, against their definitions, and far from the origin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.metrics import pairwise
+
+from maxmargin.errors import DataError
+from maxmargin.kernels import Kernel, make_kernel
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "linear": {},
+    "poly": {"gamma": 0.3, "coef0": 1.5, "degree": 3},
+    "rbf": {"gamma": 0.2},
+    "sigmoid": {"gamma": 0.1, "coef0": -0.5},
+    "cosine": {},
+}
+REFERENCE = {
+    "linear": pairwise.linear_kernel,
+    "poly": pairwise.polynomial_kernel,
+    "rbf": pairwise.rbf_kernel,
+    "sigmoid": pairwise.sigmoid_kernel,
+    "cosine": pairwise.cosine_similarity,
+}
+
+
+def points(n: int, d: int, seed: int, density: float = 1.0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) * (rng.random((n, d)) < density)
+    X[n // 2] = 0.0
+    return X
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+@pytest.mark.parametrize("density", [1.0, 0.4, 0.03])
+@pytest.mark.parametrize(("dtype", "tol"), [(np.float64, 1e-12), (np.float32, 2e-5)])
+def test_values_are_those_of_scikit_learn(name: str, density: float, dtype: type, tol: float) -> None:
+    X, Z = points(330, 40, 0, density), points(270, 40, 1, density)
+    expected = REFERENCE[name](Z, X, **OPTIONS[name])
+    scale = max(1.0, float(np.abs(expected).max()))
+    for training in (X, sp.csr_matrix(X), np.asfortranarray(X)):
+        kernel = make_kernel(name, training, **OPTIONS[name])
+        for test in (Z, sp.csr_matrix(Z)):
+            found = kernel.block(test, training, dtype)
+            assert found.dtype == dtype
+            np.testing.assert_allclose(found, expected, rtol=0, atol=tol * scale)
+            np.testing.assert_allclose(
+                kernel.diagonal(test), REFERENCE[name](Z, Z, **OPTIONS[name]).diagonal(), rtol=1e-12, atol=1e-12
+            )
+
+
+def test_many_points_are_taken_in_blocks() -> None:
+    """More rows and more points than a block has."""
+    X, Z = points(9000, 3, 0), points(600, 3, 1)
+    kernel = make_kernel("rbf", X, gamma=0.7)
+    expected = pairwise.rbf_kernel(Z, X, gamma=0.7)
+    np.testing.assert_allclose(kernel.block(Z, X), expected, rtol=0, atol=1e-13)
+    beta = np.random.default_rng(2).normal(size=9000)
+    beta[::2] = 0.0
+    np.testing.assert_allclose(kernel.combined(Z, X, beta), expected @ beta, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("degree", range(8))
+def test_every_degree(degree: int) -> None:
+    X = points(20, 4, degree)
+    kernel = make_kernel("poly", X, gamma=0.5, coef0=-0.3, degree=degree)
+    np.testing.assert_allclose(kernel.block(X, X), (0.5 * X @ X.T - 0.3) ** degree, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("density", [1.0, 0.05])
+def test_gamma_by_its_name(sparse: bool, density: float) -> None:
+    X = points(200, 30, 3, density) + (2.0 if density == 1.0 else 0.0)
+    given = sp.csr_matrix(X) if sparse else X
+    assert make_kernel("rbf", given).gamma == pytest.approx(1.0 / (30 * X.var()), rel=1e-12)
+    assert make_kernel("rbf", given, gamma="auto").gamma == 1.0 / 30
+    assert make_kernel("rbf", np.ones((4, 3))).gamma == 1.0
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_distances_far_from_the_origin(sparse: bool, dtype: type) -> None:
+    X = np.array([[10000.0, 5.0], [10001.0, 5.0], [10000.5, 5.5], [10003.0, 4.0]], np.float32)
+    exact = np.exp(-((X[:, None].astype(float) - X[None].astype(float)) ** 2).sum(-1))
+    given = sp.csr_matrix(X) if sparse else X
+    K = make_kernel("rbf", given, gamma=1.0).block(given, given, dtype)
+    np.testing.assert_allclose(K, exact, rtol=0, atol=1e-13 if dtype == np.float64 else 1e-5)
+    assert K.max() <= 1.0
+
+
+def test_a_precomputed_kernel_is_checked() -> None:
+    X, T = points(6, 2, 0), points(3, 2, 1)
+    K = X @ X.T
+    kernel = make_kernel("precomputed", K)
+    np.testing.assert_array_equal(kernel.block(T @ X.T, K), T @ X.T)
+    np.testing.assert_array_equal(kernel.diagonal(K), K.diagonal())
+    beta = np.array([0.0, 1.0, -2.0, 0.0, 3.0, 1.0])
+    np.testing.assert_allclose(kernel.combined(T @ X.T, K, beta), T @ (X.T @ beta), atol=1e-13)
+    with pytest.raises(DataError, match=r"expected shape \(3, 6\), seen \(3, 3\); rows are test points"):
+        kernel.block(T @ T.T, K)
+    with pytest.raises(DataError, match=r"must be square.*expected shape \(6, 6\), seen \(6, 5\)"):
+        make_kernel("precomputed", K[:, :5])
+    K[4, 1] += 1.0
+    with pytest.raises(DataError, match="not symmetric"):
+        make_kernel("precomputed", K)
+
+
+def test_ones_own_function() -> None:
+    X, Z = points(300, 3, 0), points(290, 3, 1)
+    kernel = make_kernel(pairwise.laplacian_kernel, X)
+    np.testing.assert_array_equal(kernel.block(Z, X), pairwise.laplacian_kernel(Z, X))
+    np.testing.assert_allclose(kernel.diagonal(Z), 1.0)
+    with pytest.raises(DataError, match=r"shape \(34, 300\).*not \(300, 34\)"):
+        make_kernel(lambda A, B: B @ A.T, X).block(Z[:34], X)
+    with pytest.raises(DataError, match="not finite"):
+        make_kernel(lambda A, B: A @ B.T * np.nan, X).block(Z, X)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "words"),
+    [
+        ("gauss", {}, "kernel must be one of linear, poly"),
+        ("rbf", {"gamma": "large"}, "gamma must be"),
+        ("rbf", {"gamma": 0.0}, "gamma must be"),
+        ("poly", {"gamma": np.nan}, "gamma must be"),
+        ("poly", {"degree": 2.5}, "degree must be an integer"),
+        ("sigmoid", {"coef0": np.inf}, "coef0 must be"),
+    ],
+)
+def test_wrong_parameters(name: str, options: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        make_kernel(name, points(4, 2, 0), **options)
+
+
+def test_wrong_numbers_of_columns() -> None:
+    X = points(4, 3, 0)
+    with pytest.raises(DataError, match="X has 2 columns, but the training points have 3"):
+        make_kernel("rbf", X).block(X[:, :2], X)
+    with pytest.raises(DataError, match=r"array of shape \(3,\)"):
+        make_kernel("linear", X).block(X[0], X)
+
+
+def test_which_kernels_are_definite() -> None:
+    assert Kernel("rbf").definite
+    assert Kernel("poly", coef0=1.0).definite
+    assert not Kernel("poly", coef0=-1.0).definite
+    assert not Kernel("sigmoid").definite
