@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .model_file import load_model, save_model
     from .multiclass import MulticlassSVM
     from .problem import Certificate
+    from .ranking import SVMRanker
     from .regressor import SVMRegressor
     from .sequence import SequenceSVM
     from .structured import StructuredSVM
@@ -25,6 +26,7 @@ __all__ = [
     "Certificate",
     "MulticlassSVM",
     "SVMClassifier",
+    "SVMRanker",
     "SVMRegressor",
     "SequenceSVM",
     "StructuredSVM",
@@ -39,6 +41,7 @@ _HOME_OF = {
     "Certificate": "problem",
     "MulticlassSVM": "multiclass",
     "SVMClassifier": "classifier",
+    "SVMRanker": "ranking",
     "SVMRegressor": "regressor",
     "SequenceSVM": "sequence",
     "StructuredSVM": "structured",

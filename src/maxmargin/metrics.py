@@ -1,6 +1,9 @@
-"""How good predictions are: labels, spans in labelled sequences, brackets of trees.
+"""How good predictions are: labels, spans in labelled sequences, brackets of trees, rankings.
 
 Precision, recall and F1 are 0 where they would divide by 0. No data at all is an error.
+
+A ranking is given by scores, of documents that belong to queries. Documents of equal scores have no order: they count
+with the mean over all their orders, so the order of the rows never matters.
 """
 
 from __future__ import annotations
@@ -9,11 +12,15 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from .data.brackets import Tree
 from .data.spans import Span, label_spans
 from .errors import DataError
+from .structures.values import as_reals
 
 __all__ = [
     "BracketScores",
@@ -22,10 +29,17 @@ __all__ = [
     "SpanScores",
     "bracket_scores",
     "classification_report",
+    "ndcg",
+    "precision_at",
+    "query_numbers",
     "sequence_error",
     "span_scores",
+    "swapped_pairs",
     "token_error",
 ]
+
+_Reals = NDArray[np.float64]
+_Ints = NDArray[np.int64]
 
 ROOT_LABELS = ("", "ROOT", "TOP", "S1")
 """Labels that treebanks put above the sentence, which say nothing about it."""
@@ -230,6 +244,221 @@ def bracket_scores(
             count.update(label for label, _, _ in found.elements())
     labels = _scores(*(count.elements() for count in counts))
     return BracketScores(_total(labels.values()), labels, exact / len(trees_true), len(trees_true))
+
+
+def ndcg(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    qid: Any = None,
+    *,
+    k: int | None = 10,
+    gain: Literal["linear", "exponential"] = "linear",
+    empty: float | None = None,
+) -> float:
+    """Normalised discounted cumulative gain, the mean over the queries.
+
+    ``DCG@k = sum_r gain_r / log2(r + 1)`` over the ``k`` documents of highest score, with ranks ``r`` from 1; it is
+    divided by that of the best order of all documents of the query.
+
+    Parameters
+    ----------
+    y_true : array of shape (n,)
+        Grades of at least 0.
+    y_score : array of shape (n,)
+    qid : array of shape (n,), optional
+        Query of each document, see :func:`query_numbers`; all are of one query by default.
+    k : int or None
+        None is no cut.
+    gain : {"linear", "exponential"}
+        The grade itself, or ``2**grade - 1``.
+    empty : float, optional
+        What a query counts in which no document has a grade above 0. By default it is left out of the mean.
+
+    Raises
+    ------
+    DataError
+        If shapes differ, a grade is negative, or every query is left out.
+    """
+    true, score, query = _ranking(y_true, y_score, qid)
+    _check_cut(k)
+    if gain not in ("linear", "exponential"):
+        raise ValueError(f"gain must be 'linear' or 'exponential', not {gain!r}")
+    if true.min() < 0.0:
+        raise DataError(f"y_true[{int(true.argmin())}] is {true.min():g}; NDCG needs grades of at least 0")
+    with np.errstate(over="ignore"):
+        gains = true if gain == "linear" else np.exp2(true) - 1.0
+    if not np.isfinite(gains.sum()):
+        raise DataError(f"grades of up to {true.max():g} are too large for gain={gain!r}")
+    best = _discounted(gains, true, query, k)
+    found = _discounted(gains, score, query, k)
+    some = best > 0.0
+    if empty is None and not some.any():
+        raise DataError("no query has a document of a grade above 0: NDCG is not defined; give empty= a value")
+    values = np.minimum(found[some] / best[some], 1.0)  # rounding may leave a little more
+    others = np.full(0 if empty is None else int((~some).sum()), 0.0 if empty is None else float(empty))
+    return float(np.concatenate([values, others]).mean())
+
+
+def precision_at(
+    y_true: ArrayLike, y_score: ArrayLike, qid: Any = None, *, k: int = 10, relevant: float = 1.0
+) -> float:
+    """Share of relevant documents among the ``k`` of highest score, the mean over the queries.
+
+    It is divided by ``k`` in a query of fewer documents too, and is 0 in a query without relevant ones.
+
+    Parameters
+    ----------
+    y_true, y_score, qid : arrays of shape (n,)
+        As for :func:`ndcg`, with grades of any sign.
+    k : int
+    relevant : float
+        The lowest grade of a relevant document.
+
+    Raises
+    ------
+    DataError
+        If shapes differ.
+    """
+    true, score, query = _ranking(y_true, y_score, qid)
+    _check_cut(k, none_allowed=False)
+    hits = _discounted((true >= relevant).astype(np.float64), score, query, k, flat=True)
+    return float(hits.mean() / k)
+
+
+def swapped_pairs(y_true: ArrayLike, y_score: ArrayLike, qid: Any = None) -> float:
+    """Share of pairs in wrong order, of all pairs of documents of one query with different grades.
+
+    A pair of equal scores counts one half. The cost is ``O(n log n)``.
+
+    Parameters
+    ----------
+    y_true, y_score, qid : arrays of shape (n,)
+        As for :func:`ndcg`, with grades of any sign.
+
+    Raises
+    ------
+    DataError
+        If shapes differ, or there is no pair.
+    """
+    true, score, query = _ranking(y_true, y_score, qid)
+    pairs = _equal_pairs(query) - _equal_pairs(query, true)
+    if not pairs:
+        raise DataError("no comparable pairs: every query has one document or one grade only")
+    tied = _equal_pairs(query, score) - _equal_pairs(query, true, score)
+    # by rising grade, and equal grades in the order of their scores: only swapped pairs are left
+    rank = _numbered(query, score)[np.lexsort((score, true, query))]
+    return (_inversions(rank) + 0.5 * tied) / pairs
+
+
+def query_numbers(qid: Any, n: int) -> _Ints:
+    """Queries as numbers from 0, in the order of their sorted names (as they come, where names cannot be sorted).
+
+    Parameters
+    ----------
+    qid : array of shape (n,) or None
+        Integers, text, or other names, in any order. Integers stay exact; floats must be whole and below ``2**53``.
+        None is one query.
+    n : int
+        Number of documents.
+
+    Raises
+    ------
+    DataError
+        If the length is wrong, or a name is missing or inexact.
+    """
+    if qid is None:
+        return np.zeros(n, np.int64)
+    names = np.asarray(qid)
+    if names.shape != (n,):
+        raise DataError(f"qid has shape {names.shape}; it needs one query for each of the {n} documents")
+    if names.dtype.kind == "f":
+        bad = np.flatnonzero(~(np.abs(names) <= 2.0**53) | (names != np.floor(names)))
+        if len(bad):
+            raise DataError(f"qid[{bad[0]}] is {names[bad[0]]!r}, no exact whole number; give qid as int64 or text")
+    if names.dtype.kind == "O":
+        number: dict[Any, int] = {}
+        for k, name in enumerate(names.tolist()):
+            if name is None or not isinstance(name, Hashable) or not _is_itself(name):
+                raise DataError(f"qid[{k}] is {name!r}, which names no query")
+            number.setdefault(name, len(number))
+        try:
+            number = {name: k for k, name in enumerate(sorted(number))}
+        except TypeError:  # names that have no common order
+            pass
+        return np.array([number[name] for name in names.tolist()], np.int64)
+    return np.asarray(np.unique(names, return_inverse=True)[1], np.int64)
+
+
+def _is_itself(name: Any) -> bool:
+    """Whether a name equals itself; the marks of missing values do not."""
+    try:
+        return bool(name == name)
+    except TypeError:
+        return False
+
+
+def _ranking(y_true: ArrayLike, y_score: ArrayLike, qid: Any) -> tuple[_Reals, _Reals, _Ints]:
+    true, score = as_reals(y_true, "y_true"), as_reals(y_score, "y_score")
+    if true.ndim != 1 or true.shape != score.shape:
+        raise DataError(f"y_true has shape {true.shape}, y_score {score.shape}; both need one number for each document")
+    if not len(true):
+        raise DataError("there are no documents to rank")
+    for name, values in (("y_true", true), ("y_score", score)):
+        bad = np.flatnonzero(np.isnan(values))
+        if len(bad):
+            raise DataError(f"{name}[{bad[0]}] is not a number")
+    return true, score, query_numbers(qid, len(true))
+
+
+def _check_cut(k: int | None, *, none_allowed: bool = True) -> None:
+    if k is None and none_allowed:
+        return
+    if not isinstance(k, int | np.integer) or isinstance(k, bool) or k < 1:
+        raise ValueError(f"k must be an integer of at least 1{' or None' if none_allowed else ''}, not {k!r}")
+
+
+def _discounted(gains: _Reals, score: _Reals, query: _Ints, k: int | None, *, flat: bool = False) -> _Reals:
+    """Sum of gains times discounts (1 if ``flat``) of the best ``k`` of every query, the mean over orders of ties."""
+    order = np.lexsort((-score, query))
+    first = np.flatnonzero(np.append(True, np.diff(query[order]) != 0))
+    sizes = np.diff(np.append(first, len(order)))
+    place = np.arange(len(order)) - np.repeat(first, sizes)
+    discount = np.ones(len(order)) if flat else 1.0 / np.log2(place + 2.0)
+    if k is not None:
+        discount[place >= k] = 0.0
+    tie = np.cumsum(np.append(False, (query[order][1:] != query[order][:-1]) | (score[order][1:] != score[order][:-1])))
+    discount = (np.bincount(tie, weights=discount) / np.bincount(tie))[tie]
+    return np.asarray(np.add.reduceat(gains[order] * discount, first))
+
+
+def _numbered(*keys: NDArray[Any]) -> _Ints:
+    """Numbers of the distinct combinations of keys, in their order."""
+    order = np.lexsort(keys[::-1])
+    new = np.zeros(len(order), np.bool_)
+    for key in keys:
+        new[1:] |= key[order][1:] != key[order][:-1]
+    out = np.empty(len(order), np.int64)
+    out[order] = np.cumsum(new)
+    return out
+
+
+def _equal_pairs(*keys: NDArray[Any]) -> int:
+    """Number of pairs that agree in all keys."""
+    counts = np.bincount(_numbered(*keys))
+    return int((counts * (counts - 1) // 2).sum())
+
+
+def _inversions(rank: _Ints) -> int:
+    """Number of pairs of which the first is the larger one: bit by bit, among numbers that agree in the higher bits."""
+    total = 0
+    for bit in reversed(range(int(rank.max()).bit_length())):
+        high, ones = rank >> (bit + 1), (rank >> bit) & 1
+        first = np.flatnonzero(np.append(True, high[1:] != high[:-1]))
+        before = np.cumsum(ones) - ones
+        before -= np.repeat(before[first], np.diff(np.append(first, len(rank))))
+        total += int(before[ones == 0].sum())
+        rank = rank[np.argsort(rank >> bit, kind="stable")]
+    return total
 
 
 def _paired(y_true: Any, y_pred: Any) -> tuple[list[list[Any]], list[list[Any]]]:

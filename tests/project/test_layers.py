@@ -15,7 +15,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "src" / "maxmargin"
 # A new module or folder of the package gets its place here.
 LAYERS = (
     ("errors", "_compiled", "_version"),
-    ("problem", "terms", "status", "result", "decoders"),
+    ("problem", "terms", "kernels", "status", "result", "decoders"),
     ("structures", "data", "metrics"),
     ("solvers",),
     (
@@ -26,6 +26,7 @@ LAYERS = (
         "classifier",
         "regressor",
         "multiclass",
+        "ranking",
         "sequence",
         "tree",
         "structured",

@@ -1,0 +1,340 @@
+"""Ranking machine: learns scores from graded documents of queries, or from comparisons."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ._estimator import MarginEstimator, check_sample_weight
+from .errors import DataError
+from .metrics import ndcg, query_numbers
+from .solvers.base import WarmStart
+from .solvers.linear.automatic import Automatic
+from .solvers.linear.rows import Rows
+from .solvers.loop import Result, run_to_tolerance
+from .solvers.ranking.comparisons import difference_task, item_numbers
+from .solvers.ranking.newton import TruncatedNewton
+from .solvers.ranking.queries import Queries, group
+from .solvers.ranking.task import RankingTask
+from .structures.base import check_magnitude
+
+__all__ = ["SVMRanker"]
+
+Reals = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class SVMRanker(MarginEstimator):
+    """Linear ranking SVM with a certificate.
+
+    Minimises ``1/2 |w|^2 + C sum_q s_q sum_(a, b) (1 - <w, x_a - x_b>)_+`` (or the square of the bracket) over the
+    pairs of documents of one query with ``y_a > y_b``; equal grades give no pair. Pairs are never listed: a query of
+    ``m`` documents costs ``O(m log m)``. The prediction is the score ``<w, x>``; there is no intercept, which would
+    change no order.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the slack of each single pair: divide by the number of pairs for a mean over them.
+    loss : {"hinge", "squared_hinge"}, default="hinge"
+    tol : float, default=1e-3
+        Relative duality gap at which to stop.
+    max_passes : int, default=10000
+        Passes over the data: each product with the Hessian, gradient or evaluation is one.
+    max_time : float, optional
+        Seconds.
+    random_state : int or RandomState, optional
+        Order of the visits in :meth:`fit_comparisons`; :meth:`fit` has no chance in it.
+    verbose : int, default=0
+        1 shows progress, 2 every pass.
+    warm_start : bool, default=False
+        Start from the weights of the last fit (in :meth:`fit`).
+    callback : callable, optional
+        ``callback(record, w)`` after every step; a true answer stops the fit.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_features,)
+    certificate_ : Certificate
+        Its risk is the share of training pairs in wrong order, equal scores included; its bound is their mean slack.
+    history_ : list of Record
+    solver_ : str
+        The algorithm.
+    n_iter_ : int
+        Passes over the data.
+    items_ : array of shape (n_items,)
+        After :meth:`fit_comparisons`: names of the items, or their numbers.
+    strengths_ : array of shape (n_items,)
+        After :meth:`fit_comparisons`: scores of the items, see :meth:`strength_table`.
+
+    Examples
+    --------
+    >>> from maxmargin import SVMRanker
+    >>> model = SVMRanker(C=10.0).fit([[0.0], [1.0], [5.0], [7.0]], [1, 2, 1, 2], qid=["a", "a", "b", "b"])
+    >>> float(model.certificate_.training_risk)
+    0.0
+    >>> teams = SVMRanker(C=10.0, tol=1e-6).fit_comparisons(None, ["Ajax", "Bonn"], ["Bonn", "Celta"])
+    >>> [(name, round(strength, 2)) for name, strength in teams.strength_table()]
+    [('Ajax', 1.0), ('Bonn', 0.0), ('Celta', -1.0)]
+    """
+
+    coef_: Reals
+    items_: NDArray[Any]
+    strengths_: Reals
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        loss: Literal["hinge", "squared_hinge"] = "hinge",
+        tol: float = 1e-3,
+        max_passes: int = 10_000,
+        max_time: float | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        warm_start: bool = False,
+        callback: Callable[..., Any] | None = None,
+    ) -> None:
+        self.C = C
+        self.loss = loss
+        self.tol = tol
+        self.max_passes = max_passes
+        self.max_time = max_time
+        self.random_state = random_state
+        self.verbose = verbose
+        self.warm_start = warm_start
+        self.callback = callback
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        return tags
+
+    def fit(
+        self, X: Any, y: ArrayLike, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> SVMRanker:
+        """Fit to graded documents.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            Used as it is, without a copy, when it is float64 or float32 in C order or CSR.
+        y : array of shape (n,)
+            Grades: the larger the better. Only their order within a query matters.
+        qid : array of shape (n,), optional
+            Query of each document, in any order of the documents: integers (exact to 64 bits) or text. All documents
+            are of one query by default.
+        sample_weight : array of shape (n,) or (n_queries,), optional
+            Factors ``s_q``: for each document, the same ones within a query, or for each query in the order of the
+            sorted names. 0 leaves a query out, negative ones are refused.
+
+        Raises
+        ------
+        ValueError
+            For invalid parameters or data (no pair at all, NaN, wrong shapes): says which and where.
+        KeyboardInterrupt
+            After Ctrl-C, with the best model so far already stored.
+        """
+        self._check()
+        X, grades = validate_data(
+            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=True, multi_output=False
+        )
+        grades = np.asarray(grades, np.float64)
+        check_magnitude(X.data if sp.issparse(X) else X)
+        queries, factor = _grouped(grades, qid, sample_weight)
+        initial = None
+        if self.warm_start and getattr(self, "coef_", np.empty(0)).shape == (X.shape[1],):
+            initial = WarmStart(self.coef_)
+        task = RankingTask(
+            Rows(X), queries, factor, self.loss, float(self.C), float(self.tol), name=type(self).__name__, warm=initial
+        )
+
+        def run(**limits: Any) -> Result:
+            return run_to_tolerance(task, TruncatedNewton(), **limits)
+
+        result = self._watched(run)
+        self.coef_ = result.w
+        self._forget("items_", "strengths_")
+        self._finish(result)
+        return self
+
+    def fit_comparisons(
+        self,
+        X: Any,
+        winners: ArrayLike,
+        losers: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        ties: ArrayLike | None = None,
+        tie_weight: ArrayLike | None = None,
+        tie_margin: float = 0.0,
+        items: ArrayLike | None = None,
+    ) -> SVMRanker:
+        """Fit to results of comparisons, such as matches.
+
+        A win costs ``C s (1 - <w, x_winner - x_loser>)_+``, a tie ``C s (|<w, x_a - x_b>| - tie_margin)_+``: the
+        scores of the two should differ by no more than ``tie_margin``. With ``tie_margin=1`` a tie is the same as a
+        win of its weight for each side, up to a constant. With ``loss="squared_hinge"`` the brackets are squared (and
+        a tie is no longer the same as two wins).
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_items, d), or None
+            Features of the items. None gives every item a feature of its own, so that ``coef_`` are the strengths.
+        winners, losers : arrays of shape (n,)
+            Items by the numbers of their rows, or by name where ``items`` are given or ``X`` is None.
+        sample_weight : array of shape (n,), optional
+            Factors ``s`` of the wins; 0 leaves one out.
+        ties : array of shape (n_ties, 2), optional
+            Items that were equal.
+        tie_weight : array of shape (n_ties,), optional
+            Factors of the ties.
+        tie_margin : float, default=0.0
+            At least 0.
+        items : array of shape (n_items,), optional
+            Names of the rows of ``X``; with ``X=None``, all items, also those without a comparison.
+
+        Raises
+        ------
+        ValueError
+            For invalid parameters or data (unknown items, an item against itself, wrong shapes): says which and where.
+        KeyboardInterrupt
+            After Ctrl-C, with the best model so far already stored.
+        """
+        self._check()
+        if self.warm_start:
+            raise ValueError("SVMRanker: fit_comparisons has no warm start; set warm_start=False")
+        n_rows = None
+        if X is not None:
+            X = validate_data(self, X, accept_sparse="csr", dtype=np.float64)
+            check_magnitude(X.data if sp.issparse(X) else X)
+            n_rows = X.shape[0]
+        names, pairs, tied = item_numbers(n_rows, winners, losers, ties, items)
+        if X is None:
+            X = sp.eye_array(len(names), format="csr")
+            self.n_features_in_ = len(names)
+            self._forget("feature_names_in_")
+        weight, weight_of_ties = _weights(sample_weight, len(pairs)), _weights(tie_weight, len(tied), "tie_weight")
+        if not (isinstance(tie_margin, int | float | np.number) and 0.0 <= float(tie_margin) < np.inf):
+            raise ValueError(f"tie_margin must be a finite number >= 0, not {tie_margin!r}")
+        task = difference_task(
+            X, pairs, tied, weight, weight_of_ties, float(tie_margin), self.loss, float(self.C), float(self.tol),
+            np.random.default_rng(self._seed()), type(self).__name__,
+        )  # fmt: skip
+
+        def run(**limits: Any) -> Result:
+            return run_to_tolerance(task, Automatic(), **limits)
+
+        result = self._watched(run)
+        self.coef_ = result.w
+        self.items_, self.strengths_ = names, np.asarray(X @ result.w)
+        self._finish(result)
+        return self
+
+    def strength_table(self) -> list[tuple[Any, float]]:
+        """Items and their scores after :meth:`fit_comparisons`, the strongest first."""
+        check_is_fitted(self, "strengths_")
+        order = np.argsort(-self.strengths_, kind="stable")
+        return list(zip(self.items_[order].tolist(), self.strengths_[order].tolist(), strict=True))
+
+    def predict(self, X: Any) -> Reals:
+        """Scores of shape (n,): the higher, the earlier in the ranking."""
+        check_is_fitted(self, "coef_")
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        return Rows(X).scores(self.coef_)
+
+    def score(self, X: Any, y: ArrayLike, qid: ArrayLike | None = None) -> float:
+        """Mean NDCG@10 over the queries, with the grades as gains; see :func:`maxmargin.metrics.ndcg`."""
+        return ndcg(y, self.predict(X), qid)
+
+    def _check(self) -> None:
+        self._check_parameters()
+        if self.loss not in ("hinge", "squared_hinge"):
+            raise ValueError(f"loss must be 'hinge' or 'squared_hinge', not {self.loss!r}")
+
+    def _forget(self, *names: str) -> None:
+        for name in names:
+            if name in vars(self):
+                delattr(self, name)
+
+    def _to_parts(self) -> dict[str, Any]:
+        """What a model file keeps, beyond the parameters and the figures."""
+        names, items = getattr(self, "feature_names_in_", None), getattr(self, "items_", None)
+        return {
+            "coef": self.coef_,
+            "feature_names": None if names is None else names.tolist(),
+            "items": None if items is None else items.tolist(),
+            "strengths": getattr(self, "strengths_", None),
+        }
+
+    def _from_parts(self, parts: dict[str, Any]) -> None:
+        """Take over what :meth:`_to_parts` gave; a ValueError says what does not fit."""
+        coef, names, items = np.ascontiguousarray(parts["coef"], np.float64), parts["feature_names"], parts["items"]
+        if coef.ndim != 1:
+            raise ValueError(f"weights of shape {coef.shape}; they must be one vector")
+        if names is not None:
+            if len(names) != len(coef):
+                raise ValueError(f"{len(names)} names for {len(coef)} features")
+            self.feature_names_in_ = np.array(names, dtype=object)
+        if items is not None:
+            strengths = np.ascontiguousarray(parts["strengths"], np.float64)
+            if strengths.shape != (len(items),):
+                raise ValueError(f"strengths of shape {strengths.shape} for {len(items)} items")
+            self.items_, self.strengths_ = np.array(items), strengths
+        self.coef_, self.n_features_in_ = coef, len(coef)
+
+
+def _grouped(grades: Reals, qid: Any, sample_weight: Any) -> tuple[Queries, Reals]:
+    """Queries with pairs and their weights, all positive."""
+    n = len(grades)
+    number = query_numbers(qid, n)
+    factor = _factors(sample_weight, number)
+    queries = group(grades, number, None if factor is None else factor > 0.0)
+    if not len(queries.pairs):
+        where = "" if factor is None else " of positive weight"
+        raise DataError(
+            f"no comparable pairs among n_samples={n} documents: every query{where} has one document or one grade "
+            "only; check y and qid"
+        )
+    return queries, np.ones(len(queries.pairs)) if factor is None else factor[queries.number]
+
+
+def _factors(sample_weight: Any, number: Ints) -> Reals | None:
+    """Weight of every query."""
+    if sample_weight is None:
+        return None
+    n, n_queries = len(number), int(number.max()) + 1
+    given = np.asarray(sample_weight)
+    if given.shape == (n_queries,):
+        return check_sample_weight(given, n_queries)
+    weight = check_sample_weight(given, n)
+    assert weight is not None
+    out = np.empty(n_queries)
+    out[number] = weight
+    bad = np.flatnonzero(out[number] != weight)
+    if len(bad):
+        raise DataError(
+            f"sample_weight[{bad[0]}] is {weight[bad[0]]:g}, but another document of the same query has "
+            f"{out[number[bad[0]]]:g}; weights belong to queries and must be the same within one"
+        )
+    return out
+
+
+def _weights(values: Any, n: int, name: str = "sample_weight") -> Reals:
+    """Weights of ``n`` comparisons, of which there may be none."""
+    if values is None or n == 0:
+        if values is not None and np.size(values):
+            raise DataError(f"{name} has {np.size(values)} values for 0 comparisons")
+        return np.ones(n)
+    try:
+        out = check_sample_weight(values, n)
+    except DataError as error:
+        raise DataError(str(error).replace("sample_weight", name)) from None
+    assert out is not None
+    return out

@@ -1,0 +1,96 @@
+"""Documents grouped by query, their grades as ranks, and how many ordered pairs there are."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Queries", "group"]
+
+Reals = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class Queries(NamedTuple):
+    """Queries that have an ordered pair; no other document takes part.
+
+    Attributes
+    ----------
+    documents : int64 array of shape (m,)
+        Rows of the documents, those of a query side by side.
+    start : int64 array of shape (n_queries + 1,)
+        Where each query begins among them.
+    grade : int64 array of shape (m,)
+        Rank of the grade of each document within its query, from 0.
+    n_grades : int64 array of shape (n_queries,)
+    pairs : float64 array of shape (n_queries,)
+        Ordered pairs of each query.
+    number : int64 array of shape (n_queries,)
+        The query that each was in what was given.
+    """
+
+    documents: Ints
+    start: Ints
+    grade: Ints
+    n_grades: Ints
+    pairs: Reals
+    number: Ints
+
+    @property
+    def sizes(self) -> Ints:
+        """Documents of each query."""
+        return np.diff(self.start)
+
+    def sums(self, values: Reals) -> Reals:
+        """Sum over the documents of each query."""
+        return np.add.reduceat(values, self.start[:-1]) if len(values) else np.zeros(0)
+
+
+def group(y: Reals, query: Ints, used: NDArray[np.bool_] | None = None) -> Queries:
+    """Group documents by query.
+
+    Parameters
+    ----------
+    y : float64 array of shape (n,)
+        Grades; the larger the better.
+    query : int64 array of shape (n,)
+        Query of each document, from 0, in any order of the documents.
+    used : bool array of shape (n_queries,), optional
+        Queries to take; the others are left out.
+    """
+    by_grade = np.lexsort((y, query))
+    q, grades = query[by_grade], y[by_grade]
+    first = np.ones(len(q), np.bool_)  # of a query
+    first[1:] = q[1:] != q[:-1]
+    step = np.zeros(len(q), np.int64)
+    step[1:] = (grades[1:] != grades[:-1]) & ~first[1:]
+    start = np.append(np.flatnonzero(first), len(q))
+    sizes = np.diff(start)
+    rank = np.cumsum(step)
+    rank -= np.repeat(rank[start[:-1]], sizes)
+    n_grades = rank[start[1:] - 1] + 1
+    pairs = _pairs(sizes, np.flatnonzero(first | (step > 0)), start)
+    kept = pairs > 0.0
+    if used is not None:
+        kept &= used[q[start[:-1]]]
+    part = np.repeat(kept, sizes)
+    # the documents of a query in the order of the rows: then those of a sorted file are read one after the other
+    rows, ranks, owner = by_grade[part], rank[part], q[part]
+    back = np.lexsort((rows, owner))
+    return Queries(
+        documents=rows[back],
+        start=np.concatenate([[0], np.cumsum(sizes[kept])]),
+        grade=ranks[back],
+        n_grades=n_grades[kept],
+        pairs=pairs[kept],
+        number=q[start[:-1]][kept],
+    )
+
+
+def _pairs(sizes: Ints, runs: Ints, start: Ints) -> Reals:
+    """Pairs of documents of a query, less those of one grade; ``runs`` is where each grade of each query begins."""
+    lengths = np.diff(np.append(runs, start[-1])).astype(np.float64)
+    squares = np.add.reduceat(lengths**2, np.searchsorted(runs, start[:-1])) if len(runs) else np.zeros(0)
+    return np.asarray(0.5 * (sizes.astype(np.float64) ** 2 - squares))

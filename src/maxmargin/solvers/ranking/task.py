@@ -1,0 +1,244 @@
+"""Ranking as a problem for solvers: rows of features, queries, and the losses of all ordered pairs.
+
+Problem: ``min 1/2 |w|^2 + C sum_q s_q sum_(a, b) h(<w, x_a - x_b>)`` over the pairs of documents of query ``q`` with
+``y_a > y_b``, where ``h(z)`` is ``(1 - z)_+`` or its square. Its dual has a multiplier ``a_p`` for each pair,
+
+    max  sum_p gain(a_p) - 1/2 |sum_p a_p (x_a - x_b)|^2,
+
+with ``gain(a) = a`` on ``0 <= a <= C s_q`` for the hinge and ``gain(a) = a - a^2 / (4 C s_q)`` on ``a >= 0`` for its
+square. Multipliers that are functions of the slack alone need no list of pairs. For the square it is the derivative
+``2 C s_q slack``; for the hinge that of a smoothed one, ``C s_q min(slack / width, 1)``, which is the difference of the
+slacks below 1 and below ``1 - width``. Any ``w`` so gives a feasible dual point, and its value in ``O(m log m)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import DataError
+from ..base import WarmStart
+from ..linear.rows import Rows
+from ..oracle import Evaluation
+from .pairs import list_window, short_pairs, sort_queries, window_size
+from .queries import Queries
+
+__all__ = ["PairLoss", "RankingTask"]
+
+Reals = NDArray[np.float64]
+Ints = NDArray[np.int64]
+_LISTED = 8  # pairs for each document that may be listed
+
+
+@dataclass
+class RankingTask:
+    """``min 1/2 |w|^2 + C sum_q s_q sum_pairs h``.
+
+    For the certificate an example is a query; its slack is the mean over its pairs, its task loss the share of its
+    pairs in wrong order (equal scores are wrong), and its weight ``s_q`` times the number of its pairs.
+
+    Attributes
+    ----------
+    rows : Rows
+    queries : Queries
+    factor : float64 array of shape (n_queries,)
+        ``s_q``, all positive.
+    loss : {"hinge", "squared_hinge"}
+    """
+
+    rows: Rows
+    queries: Queries
+    factor: Reals
+    loss: Literal["hinge", "squared_hinge"]
+    C: float
+    tol: float
+    name: str = "ranking"
+    warm: WarmStart | None = None
+    exact: bool = True
+    weight: Reals = field(init=False)
+    examples: Ints = field(init=False)
+    c: Reals = field(init=False)
+    each: Reals = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.weight = self.factor * self.queries.pairs
+        self.examples = np.arange(len(self.factor))
+        with np.errstate(over="ignore"):
+            self.c = self.C * self.weight
+            self.each = np.repeat(self.C * self.factor, self.queries.sizes)  # C s_q at every document
+
+    @property
+    def squared(self) -> bool:
+        """Whether slacks are squared."""
+        return self.loss == "squared_hinge"
+
+    def penalty(self, w: Reals) -> float:
+        """``1/2 |w|^2``."""
+        return 0.5 * float(w @ w)
+
+    def scores(self, w: Reals) -> Reals:
+        """Scores of the documents in the order of the queries, with mean 0 in every query.
+
+        Raises
+        ------
+        DataError
+            If they overflow.
+        """
+        queries = self.queries
+        scores = self.rows.scores(w)[queries.documents]
+        scores -= np.repeat(queries.sums(scores) / queries.sizes, queries.sizes)
+        if not np.isfinite(scores).all():
+            raise DataError("the scores of the documents overflow; scale the features down or lower C")
+        return scores
+
+    def combined(self, beta: Reals) -> Reals:
+        """``sum_i beta_i x_i`` over the documents in the order of the queries."""
+        out = np.zeros(self.rows.shape[0])
+        out[self.queries.documents] = beta
+        return self.rows.combined(out)
+
+    def evaluate(self, w: Reals) -> Evaluation:
+        """Mean slack, and share of the pairs in wrong order, of every query."""
+        pairs = self.queries.pairs
+        at = PairLoss(self, self.scores(w))
+        slack = np.maximum(at.cost, 0.0) / (self.C * self.weight)
+        wrong = 0.5 * self.queries.sums(at.sums(at.scores, np.nextafter(0.0, 1.0))[1]) / pairs
+        return Evaluation(slack, wrong, np.empty(0, np.int64))
+
+
+@dataclass
+class _Window:
+    """Pairs with ``low <= f_a - f_b < 1``: their slacks ``1 - (f_a - f_b)``, summed up.
+
+    Attributes
+    ----------
+    degree : float64 array of shape (m,)
+        Pairs of every document.
+    pull : float64 array of shape (m,)
+        Slacks of the pairs where the document is the better one, less those where it is the worse one.
+    slack : float64 array of shape (n_queries,)
+    around : callable
+        Gives the sum over the partners of every document of any value.
+    """
+
+    degree: Reals
+    pull: Reals
+    slack: Reals
+    around: Callable[[Reals], Reals]
+
+
+class PairLoss:
+    """The loss of all pairs at given scores.
+
+    Parameters
+    ----------
+    task : RankingTask
+    scores : float64 array of shape (m,)
+        See :meth:`RankingTask.scores`.
+    width : float
+        Where the smoothed hinge bends; of no effect on the square, which needs no smoothing.
+    """
+
+    def __init__(self, task: RankingTask, scores: Reals, width: float = 1.0) -> None:
+        self.task, self.scores, self.width = task, scores, width
+        self.low = -np.inf if task.squared else 1.0 - width
+        self.factor = 2.0 if task.squared else 1.0 / width
+        self.order = np.empty(len(scores), np.int64)
+        sort_queries(scores, task.queries.start, self.order)
+
+    @cached_property
+    def _below_one(self) -> Reals:
+        return self.sums(self.scores, 1.0)
+
+    @cached_property
+    def _below_low(self) -> Reals:
+        return self.sums(self.scores, self.low)
+
+    @cached_property
+    def _window(self) -> _Window:
+        """The pairs within the width: few of them are listed, which also spares a difference of large sums."""
+        queries, f = self.task.queries, self.scores
+        most = np.inf if self.task.squared else window_size(f, queries.start, self.order, self.low, 1.0)
+        if most <= _LISTED * len(f):
+            return self._listed_window(int(most))
+        excess, degree, around = self._below_one if self.task.squared else self._below_one - self._below_low
+
+        def partners(value: Reals) -> Reals:
+            total = self.sums(value, 1.0)[2]
+            return np.asarray(total if self.task.squared else total - self.sums(value, self.low)[2])
+
+        return _Window(degree, excess - f * degree + around, self._slacks(excess, degree), partners)
+
+    def _listed_window(self, most: int) -> _Window:
+        queries, f = self.task.queries, self.scores
+        a, b = np.empty((2, most), np.int64)
+        n = list_window(f, queries.grade, queries.start, self.order, self.low, 1.0, a, b)
+        a, b = a[:n], b[:n]
+        each, m = 1.0 - (f[a] - f[b]), len(f)
+        above = _counted(a, m, each)
+        return _Window(
+            _counted(a, m) + _counted(b, m),
+            above - _counted(b, m, each),
+            queries.sums(above),
+            lambda value: _counted(a, m, value[b]) + _counted(b, m, value[a]),
+        )
+
+    def _slacks(self, excess: Reals, degree: Reals) -> Reals:
+        """Sum over pairs of ``1 - (f_a - f_b)`` of every query."""
+        queries = self.task.queries
+        return np.asarray(0.5 * queries.sums(degree) - queries.sums(self.scores * excess))
+
+    def sums(self, value: Reals, limit: float) -> Reals:
+        """``excess``, ``degree`` and ``around`` of :func:`short_pairs`, shape ``(3, m)``."""
+        queries = self.task.queries
+        out = np.empty((3, len(value)))
+        short_pairs(
+            self.scores, value, queries.grade, queries.n_grades, queries.start, self.order, limit, out[0], out[1],
+            out[2],
+        )  # fmt: skip
+        return out
+
+    @property
+    def _square(self) -> Reals:
+        """Sum of the squares of the slacks within the window of every query."""
+        return self._window.slack - self.task.queries.sums(self.scores * self._window.pull)
+
+    @property
+    def cost(self) -> Reals:
+        """``C s_q sum_pairs h`` of every query."""
+        excess, degree, _ = self._below_one
+        return self.task.C * self.task.factor * (self._square if self.task.squared else self._slacks(excess, degree))
+
+    @property
+    def gain(self) -> float:
+        """``sum_p gain(a_p)`` of the multipliers implied."""
+        total = self.factor * self._window.slack
+        total += -self._square if self.task.squared else 0.5 * self.task.queries.sums(self._below_low[1])
+        return self.task.C * float(self.task.factor @ total)
+
+    @property
+    def beta(self) -> Reals:
+        """``sum_p a_p`` of every document, with the sign of its place in the pair: minus the gradient of the loss."""
+        total = self.factor * self._window.pull
+        if not self.task.squared:
+            total += self._below_low[0]
+        return np.asarray(self.task.each * total)
+
+    @property
+    def degree(self) -> Reals:
+        """Diagonal of the Hessian of the loss in the scores."""
+        return np.asarray(self.task.each * self.factor * self._window.degree)
+
+    def curved(self, value: Reals) -> Reals:
+        """Product of that Hessian with a vector, in ``O(m log m)``."""
+        window = self._window
+        return np.asarray(self.task.each * self.factor * (window.degree * value - window.around(value)))
+
+
+def _counted(places: Ints, m: int, weights: Reals | None = None) -> Reals:
+    return np.asarray(np.bincount(places, weights, m), np.float64)
