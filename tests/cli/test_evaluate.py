@@ -138,3 +138,20 @@ def test_on_a_terminal_the_table_keeps_to_its_width(run: Run, folder: Path, monk
     text = task.report(["x" * 300, "b"], ["b", "b"], 69)
     assert max(map(len, text.splitlines())) <= 69
     assert re.search(r"xxx\.\.\. ", text)
+
+
+def test_data_in_the_place_of_predictions(run: Run, svm: str, crfsuite: str, columns: str) -> None:
+    outcome = run("evaluate", "--predictions", svm, svm, "-q")
+    assert outcome.error == "train.svm:1: a row with features where a predicted label stands alone: '1 1:2 5:1'"
+    outcome = run("evaluate", "--predictions", crfsuite, crfsuite, "-q")
+    assert outcome.error.startswith("train.crf:1: a TAB where a predicted label stands alone: ")
+    margins = "".join(f"{line} 0.5\n" if line else "\n" for line in Path(columns).read_text().splitlines())
+    outcome = run("evaluate", "--predictions", "-", columns, "-q", stdin=margins)
+    assert outcome.status == 0
+    assert outcome.err == "maxmargin: no label of train.conll occurs in what - predicts: do they belong together?\n"
+
+
+def test_no_data_to_evaluate_on(run: Run, ok: Run, svm: str, columns: str, crfsuite: str) -> None:
+    for path in (svm, columns, crfsuite):
+        ok("train", path, "-o", "m")
+        assert run("evaluate", "m", "-", stdin="\n").error == "<stdin>: no data in this file"

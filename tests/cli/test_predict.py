@@ -237,3 +237,51 @@ def test_damaged_models_are_named(run: Run, classes: str, svm: str) -> None:
     outcome = run("predict", classes, svm)
     assert outcome.status == 2
     assert outcome.error.startswith("m: damaged or cut off")
+
+
+def test_data_of_another_format(run: Run, ok: Run, svm: str, columns: str, crfsuite: str, folder: Path) -> None:
+    """Refused where name and contents agree; else a note says so."""
+    (folder / "train.mrg").write_text("(S (A a) (B b))\n(S (A a) (B c))\n")
+    names = {"columns": columns, "crfsuite": crfsuite, "brackets": "train.mrg"}
+    for format, path in names.items():
+        ok("train", path, "-o", format)
+    for model, data, looks in (
+        ("crfsuite", columns, "columns"),
+        ("columns", crfsuite, "crfsuite"),
+        ("brackets", svm, "svmlight"),
+        ("brackets", columns, "columns"),
+        ("brackets", crfsuite, "crfsuite"),
+    ):
+        for command in ("predict", "evaluate"):
+            outcome = run(command, model, data)
+            assert outcome.status == 2
+            assert outcome.error == (
+                f"{data} looks like {looks}, but is read as {model}, as for {model} (--format {model} insists)"
+            )
+    assert ok("predict", "brackets", svm, "--format", "brackets").out
+    outcome = run("train", crfsuite, "-o", "m", "--test", columns, "-q")
+    assert outcome.error.startswith("train.conll looks like columns, but is read as crfsuite, as for train.crf")
+    outcome = run("predict", "crfsuite", "-", "-q", stdin="the DT O\ncat NN O\n")
+    assert outcome.status == 0
+    assert outcome.err.splitlines() == [
+        "maxmargin: <stdin> looks like columns, but is read as crfsuite, as for crfsuite",
+        "maxmargin: <stdin>: no token has an attribute that the model knows",
+    ]
+    for model, path in names.items():
+        assert run("predict", model, path, "-q").err == ""
+    assert run("predict", "brackets", "-", "-q", stdin="a b\na c\n").err == ""
+
+
+def test_labels_that_cannot_be_written_are_refused(run: Run, crfsuite: str) -> None:
+    X = [[["w=a"], ["w=b"]]]
+    save_model(SequenceSVM(random_state=0).fit(X, [["two\nlines", "B"]]), "m")
+    outcome = run("predict", "m", "-", "--format", "crfsuite", stdin="B\tw=a\n")
+    assert (outcome.status, outcome.error) == (2, "the label 'two\\nlines' of the model cannot be written as a line")
+    save_model(SequenceSVM(random_state=0).fit(X, [[1, 2]]), "m")  # numbers are written as such
+    assert run("predict", "m", "-", "--format", "crfsuite", stdin="1\tw=a\n2\tw=b\n").out == "1\n2\n\n"
+
+
+def test_a_document_line_does_not_say_what_parts_cells(ok: Run, folder: Path) -> None:
+    Path("x.conll").write_text("-DOCSTART- -X- O\n\nNew York\tNNP\tB\nis\tVBZ\tO\n")
+    ok("train", "x.conll", "-o", "m", "--separator", "tab", "--format", "columns")
+    assert ok("predict", "m", "x.conll").out.startswith("New York\tNNP\tB\t")

@@ -120,3 +120,48 @@ def test_a_killed_program_leaves_nothing(how: signal.Signals, slow: str) -> None
     assert process.returncode == -how
     assert Path("m").read_bytes() == b"old"
     assert sorted(os.listdir()) == ["m", slow]
+
+
+def test_training_goes_on_when_nobody_listens(slow: str) -> None:
+    """A pipe whose reader has left, a full device, a closed descriptor: the model is written all the same."""
+    options = ["train", slow, "-o", "m", "--max-passes", "5", "--tol", "0", "-v"]
+    process = start(*options, stderr=subprocess.PIPE)
+    assert process.stderr is not None
+    process.stderr.readline()
+    process.stderr.close()
+    assert process.wait(120) == 0
+    assert load_model("m").certificate_.passes >= 5
+    process.communicate()
+    for redirection in ("2>/dev/full", "2>&-", "2>&- >&-"):
+        Path("m").unlink()
+        shell = f'"$0" "$@" {redirection}'
+        done = subprocess.run(["sh", "-c", shell, *PROGRAM, *options], env=ENVIRONMENT, capture_output=True)
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"", b""), redirection
+        assert load_model("m").certificate_.passes >= 5
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_errors_of_writing_have_a_name(ok: Run, columns: str) -> None:
+    ok("train", columns, "-o", "m")
+    for command, name in (
+        (["predict", "m", columns, "-o", "/dev/full"], "/dev/full"),
+        (["train", columns, "-q", "-o", "/dev/full"], "/dev/full"),
+        (["predict", "m", columns], "<stdout>"),
+        (["inspect", "m"], "<stdout>"),
+    ):
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([*PROGRAM, *command], env=ENVIRONMENT, stdout=full, stderr=subprocess.PIPE)
+        assert done.returncode == 2
+        assert done.stderr.decode().splitlines()[-1] == f"maxmargin: error: {name}: No space left on device"
+
+
+def test_closed_standard_streams(ok: Run, columns: str) -> None:
+    ok("train", columns, "-o", "m")
+    for command, redirection, name in (
+        (["predict", "m", "-"], "<&-", "<stdin>"),
+        (["inspect", "m"], ">&-", "<stdout>"),
+    ):
+        done = subprocess.run(
+            ["sh", "-c", f'"$0" "$@" {redirection}', *PROGRAM, *command], env=ENVIRONMENT, capture_output=True
+        )
+        assert (done.returncode, done.stderr.decode()) == (2, f"maxmargin: error: {name}: is closed\n")

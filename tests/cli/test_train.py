@@ -81,7 +81,11 @@ def test_a_template_of_ones_own(ok: Run, columns: str) -> None:
         ("columns w\n\nx[0]\n", "my.template:3: attribute 'x[0]': no column 'x', only w"),
         ("columns w\nw[0]\nU01:%x[0,1]\n", "my.template:3: attribute 'U01:%x[0,1]': 'U01:%x[0,1]' is not name[offset]"),
         ("columns w\nupper(w[0])\n", "my.template:2: attribute 'upper(w[0])': no form 'upper', only lower"),
-        ("columns a b c\na[0]\n", "train.conll: row 0 of sequence 0 has 2 columns, the template names 3: a, b, c"),
+        ("columns a b c\na[0]\n", "train.conll:1: 2 columns and the label where the template names 3: a, b, c: 'The"),
+        (
+            "columns w\nw[-50]\n",
+            "train.conll: the template gives no token an attribute: there is nothing to learn from",
+        ),
     ],
 )
 def test_faults_in_a_template(text: str, message: str, run: Run, columns: str) -> None:
@@ -207,7 +211,8 @@ def test_tabs_let_cells_hold_spaces(ok: Run, run: Run, folder: Path) -> None:
         ("x.svm", "1 1:2\n-1 2:x\n", "x.svm:2: the value is not a number: '2:x'"),
         ("x.svm", "1 1:2\n-1 abc\n2 1:1\n", "x.svm:2: expected <index>:<value>: 'abc'"),
         ("x.svm", "1 1:2 1:3\n-1 2:1\n", "x.svm:1: an index occurs twice in one row: '1:'"),
-        ("x.svm", "1 1:2\n1 2:1\n", "MulticlassSVM needs at least two classes; y has one class only: "),
+        ("x.svm", "1 1:2\n1 2:1\n", "x.svm: MulticlassSVM needs at least two classes; y has one class only: "),
+        ("x.svm", "1 cost:0 1:2\n2 cost:0 2:1\n", "x.svm: the weight in the data is zero for every "),
         ("x.conll", "a b\nc\n\nd e\nf g\n", "x.conll:2: 1 columns where line 1 has 2"),
         (
             "x.crf",
@@ -248,7 +253,9 @@ def test_test_data_are_evaluated_after_training(run: Run, ok: Run, columns: str)
 
 def test_faults_in_the_test_data_cost_no_time(run: Run, columns: str) -> None:
     for text, message in (
-        ("The DT\n", "--test test.conll: has no labels to compare with"),
+        ("", "test.conll: no data in this file"),
+        ("\n-DOCSTART- -X- O\n", "test.conll: no data in this file"),
+        ("The DT\n", "test.conll: has no labels to compare with"),
         ("The DT B-NP\ncat\n", "test.conll:2: 1 columns where line 1 has 3"),
         ("The DT B-NP X\n", "test.conll:1: 4 columns where the model expects 2, or 3 with labels: 'The DT B-NP X'"),
     ):
@@ -340,7 +347,7 @@ def test_a_failure_while_writing_leaves_the_old_file(run: Run, svm: str, monkeyp
 
     monkeypatch.setattr(os, "fsync", fail)
     outcome = run("train", svm, "-o", "m", "-q")
-    assert (outcome.status, outcome.error) == (2, "No space left on device")
+    assert (outcome.status, outcome.error) == (2, "m: No space left on device")
     assert Path("m").read_bytes() == b"old"
     assert sorted(os.listdir()) == ["m", "train.svm"]
 
@@ -385,12 +392,15 @@ def test_settings_of_nonsense_are_refused(run: Run, ok: Run, columns: str) -> No
     [
         ("lab.svm", "a\nb\n", "lab.svm: no row has a feature"),
         ("big.svm", "1 1:2\n-1 99999999999:1\n", "big.svm:2: a feature number so large .*GiB.*'99999999999'"),
-        ("big.svm", "1 2000000000:1 3:1\n-1 1:2\n", "big.svm:1: a feature number so large .*'2000000000'"),
+        ("big.svm", "1 99999999999:1 3:1\n-1 1:2\n", "big.svm:1: a feature number so large .*'99999999999'"),
     ],
 )
-def test_rows_that_make_no_sense_are_refused(name: str, text: str, message: str, run: Run, folder: Path) -> None:
+@pytest.mark.parametrize("more", [[], ["--zero-based"]])
+def test_rows_that_make_no_sense_are_refused(
+    name: str, text: str, message: str, more: list[str], run: Run, folder: Path
+) -> None:
     (folder / name).write_text(text)
-    outcome = run("train", name, "-o", "m")
+    outcome = run("train", name, "-o", "m", *more)
     assert outcome.status == 2
     assert re.search(message, outcome.err)
     assert not os.path.exists("m")
@@ -419,3 +429,53 @@ def test_empty_test_data_are_refused_before_the_learning(run: Run, svm: str, fol
     assert outcome.status == 2
     assert "empty.svm: no data in this file" in outcome.err
     assert not os.path.exists("m")
+
+
+def test_empty_trees_to_test_on_are_called_so(run: Run, folder: Path) -> None:
+    Path("t.mrg").write_text("(S (A a) (B b))\n")
+    Path("empty.mrg").write_text("\n")
+    outcome = run("train", "t.mrg", "-o", "m", "--test", "empty.mrg", "-q")
+    assert outcome.error == "empty.mrg: no data in this file"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "scheme", "message"),
+    [
+        ("x.conll", "a B-X\n\n-DOCSTART- O\n\nb O\nc I-X\n", "iob2", "x.conll:6: the label follows 'O', which"),
+        ("x.conll", "a I-X\nb O\n", "iob2", "x.conll:1: the label begins a sequence, which --forbidden iob2 rules out"),
+        ("x.conll", "a O\nb B-X\n", "bioes", "x.conll:2: the label ends a sequence, which --forbidden bioes rules out"),
+        ("x.conll", "a O\nb NN\n", "iob2", "x.conll:2: the label is neither O nor a letter of B, I, E, S with a type"),
+        ("x.crf", "@weight:0\nI-X\tw\n\n@weight:2\nO\tw\nI-X\tw\n", "iob2", "x.crf:6: the label follows 'O', which"),
+    ],
+)
+def test_forbidden_labels_are_named(name: str, text: str, scheme: str, message: str, run: Run, folder: Path) -> None:
+    """With their line; sequences of weight 0 play no part."""
+    Path(name).write_text(text)
+    outcome = run("train", name, "-o", "m", "--forbidden", scheme, "-q")
+    assert outcome.status == 2
+    assert outcome.error.startswith(message)
+    assert os.listdir() == [name]
+
+
+def test_a_count_that_no_attribute_has(run: Run, columns: str) -> None:
+    outcome = run("train", columns, "-o", "m", "--min-count", "99", "-q")
+    assert outcome.status == 2
+    assert outcome.error.startswith("train.conll: ")
+    assert "--min-count" in outcome.error
+
+
+def test_data_too_large_for_the_memory_are_no_fault_of_the_program(
+    run: Run, svm: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*args: Any, **more: Any) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("maxmargin.multiclass.MulticlassSVM.fit", fail)
+    outcome = run("train", svm, "-o", "m", "-q")
+    assert (outcome.status, outcome.error[:40]) == (2, "the data or the model are too large for ")
+
+
+def test_names_that_are_empty(run: Run, svm: str) -> None:
+    assert run("train", svm, "-o", "").error == "-o '' names no file"
+    assert run("train", "", "-o", "m").error == "'': No such file or directory"
+    assert run("demo", "--output", "").error == "--output '' names no folder"

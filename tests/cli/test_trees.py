@@ -275,3 +275,9 @@ def test_brackets_in_a_sentence_are_spelt_as_treebanks_do(ok: Run, folder: Path)
     ok("train", "t.mrg", "-o", "m")
     written = ok("predict", "m", "-", stdin="a (b)\n").out
     assert written == "(S (A a) (B -LRB-b-RRB-))\n"
+    assert [tree.leaves() for tree in read_trees(io.StringIO(written))] == [["a", "-LRB-b-RRB-"]]
+    Path("gold.mrg").write_text("(S (A a) (B -LRB-b-RRB-))\n")
+    assert ok("evaluate", "m", "gold.mrg").out == ok("evaluate", "--predictions", "-", "gold.mrg", stdin=written).out
+    blanks = "a\u00a0b c\n"  # a no-break space belongs to its word, in trees as in sentences
+    (tree,) = read_trees(io.StringIO(ok("predict", "m", "-", stdin=blanks).out))
+    assert tree.leaves() == ["a\u00a0b", "c"]

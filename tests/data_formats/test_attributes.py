@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from maxmargin.data import read_attributes, write_attributes
+from maxmargin.data.attributes import token_lines
 from maxmargin.errors import DataError, FileFormatError
 
 
@@ -166,3 +167,12 @@ def test_any_text_is_read_or_refused(text: str | bytes) -> None:
     target.seek(0)
     back = read_attributes(target)
     assert (back.X, back.y) == (data.X, data.y)
+
+
+def test_lines_of_tokens() -> None:
+    text = "\n@weight:2\nA\tx\nB\n\n\n@weight:3\tC\ty\nA\n"
+    lines = text.split("\n")
+    numbers = token_lines(io.StringIO(text))
+    assert numbers == [[3, 4], [7, 8]]
+    labels = [[lines[n - 1].removeprefix("@weight:3\t").split("\t")[0] for n in row] for row in numbers]
+    assert labels == read_attributes(io.StringIO(text)).y

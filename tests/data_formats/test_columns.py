@@ -19,6 +19,7 @@ from maxmargin.data import (
     split_labels,
     write_columns,
 )
+from maxmargin.data.columns import row_lines
 from maxmargin.errors import DataError, FileFormatError
 
 
@@ -195,3 +196,12 @@ def test_the_real_chunking_data_have_the_known_number_of_attributes(data_folder:
     sequences = read_columns(data_folder / "conll2000_chunking" / "train.txt.gz")
     tokens = (token for tokens in apply_template(sequences, chunking_template()) for token in tokens)
     assert len({attribute for token in tokens for attribute in token}) == 335_674
+
+
+def test_lines_of_rows(tmp_path: Path) -> None:
+    text = "\n-DOCSTART- x\n\na b\nc d\n\n \t\ne f\n-DOCSTART- x\ng h"
+    (tmp_path / "x").write_text(text)
+    lines = text.split("\n")
+    numbers = row_lines(tmp_path / "x")
+    assert numbers == [[4, 5], [8], [10]]
+    assert [[tuple(lines[n - 1].split()) for n in row] for row in numbers] == read_columns(tmp_path / "x")

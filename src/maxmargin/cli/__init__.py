@@ -6,13 +6,13 @@ Nothing heavy is imported before the arguments are known to be right. Whatever g
 from __future__ import annotations
 
 import gc
-import os
 import sys
 from collections.abc import Sequence
+from contextlib import redirect_stderr
 from importlib import import_module
 
 from ..errors import DataError, MissingDependencyError, StructureError
-from .messages import UsageError, complain, in_words
+from .messages import Listener, UsageError, complain, in_words, silence
 from .options import make_parser
 
 __all__ = ["main"]
@@ -36,6 +36,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     int
         0 if all went well, 1 for a fault of the program, 2 for wrong arguments or data, 130 after Ctrl-C.
     """
+    with redirect_stderr(Listener(sys.stderr)):
+        return _run(argv)
+
+
+def _run(argv: Sequence[str] | None) -> int:
     debug, thresholds = False, gc.get_threshold()
     try:
         gc.set_threshold(*_RARELY)
@@ -43,10 +48,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         debug = args.debug
         command = import_module(f".{args.command}", __name__)
         status: int = command.run(args)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
         return status
     except BrokenPipeError:  # the reader of our output has seen enough
-        _close_output()
+        silence(sys.stdout)
         return OK
     except KeyboardInterrupt as stop:
         complain(str(stop) or "interrupted; nothing was written", "")
@@ -56,6 +62,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         complain(in_words(error))
         return BAD_INPUT
+    except MemoryError as error:
+        if debug:
+            raise
+        complain(f"the data or the model are too large for the memory of this machine ({in_words(error)})")
+        return BAD_INPUT
     except Exception as error:
         if debug:
             raise
@@ -63,13 +74,3 @@ def main(argv: Sequence[str] | None = None) -> int:
         return FAILED
     finally:
         gc.set_threshold(*thresholds)
-
-
-def _close_output() -> None:
-    """Nothing more is written, not even what the interpreter flushes at its end."""
-    try:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
-    except (OSError, ValueError):  # standard output is no file of the system
-        pass

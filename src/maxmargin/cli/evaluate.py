@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..data.text import writing
-from ..errors import DataError
+from ..errors import DataError, FileFormatError
 from .inputs import Input, recognise
 from .messages import UsageError, Voice
-from .tasks import Task, load_task
+from .tasks import Examples, Task, load_task
 
-__all__ = ["print_report", "run"]
+__all__ = ["check_labelled", "print_report", "run"]
 
 
 def run(args: Namespace) -> int:
@@ -40,10 +40,12 @@ def run(args: Namespace) -> int:
         voice.say(f"{source.name}: {format} ({how}), task {name}")
         task, settings = load_task(name), {"format": format, "task": name}
         true, predicted = task.truth(source, settings), task.written(written, settings)
+    against = args.predictions or args.files[0]
+    if (labels := task.labels(true)) and (others := task.labels(predicted)) and labels.isdisjoint(others):
+        voice.note(f"no label of {source.name} occurs in what {against} predicts: do they belong together?")
     try:
         print_report(task, true, predicted)
     except DataError as error:
-        against = args.predictions or args.files[0]
         raise DataError(f"{source.name} (y_true) and {against} (y_pred): {error}") from None
     return 0
 
@@ -54,11 +56,18 @@ def _of_model(args: Namespace, source: Input, voice: Voice) -> tuple[Task, Any, 
     model, settings, task = model_for(args, source, voice)
     with voice.phase("reading"):
         examples = task.examples(source, settings, voice, unlabelled=False)
-    if examples.y is None:
-        raise DataError(f"{source.name}: has no labels to compare with")
+    check_labelled(examples, source)
     with voice.phase("predicting"):
         predicted = task.predict(model, examples)
     return task, examples.y, predicted
+
+
+def check_labelled(examples: Examples, source: Input) -> None:
+    """Refuse data that predictions cannot be compared with: there are none, or they have no labels."""
+    if not source.head() or (examples.y is not None and not len(examples.y)):
+        raise FileFormatError("no data in this file", path=source.name)
+    if examples.y is None:
+        raise DataError(f"{source.name}: has no labels to compare with")
 
 
 def print_report(task: Task, true: Sequence[Any], predicted: Sequence[Any]) -> None:

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import IO
 
-from ..data.text import Lines, source_name
+from ..data.text import Lines, source_name, standard
 from ..errors import FileFormatError
-from .messages import UsageError
+from .messages import UsageError, Voice
 from .tasks import FORMATS, TASKS, task_of_format
 
-__all__ = ["Input", "check_output", "looks_like_trees", "recognise"]
+__all__ = ["Input", "check_format", "check_output", "looks_like_trees", "recognise"]
 
 _HEAD = 200  # lines that are looked at
 
@@ -74,7 +74,8 @@ class Input:
         if self.path != "-":
             with open(self.path, "rb") as pipe:
                 return pipe.read()
-        data = getattr(sys.stdin, "buffer", sys.stdin).read()
+        stdin = standard(sys.stdin, self.name)
+        data = getattr(stdin, "buffer", stdin).read()
         return data if isinstance(data, bytes) else data.encode()
 
     def head(self) -> list[str]:
@@ -99,6 +100,8 @@ def check_output(path: str, inputs: Iterable[str | None], option: str = "-o") ->
     """
     if path == "-":
         return
+    if not path:
+        raise UsageError(f"{option} {path!r} names no file")
     real = os.path.realpath(path)
     folder = os.path.dirname(real)
     if os.path.isdir(real):
@@ -140,8 +143,8 @@ def recognise(source: Input, format: str | None, task: str | None) -> tuple[str,
     if not lines:
         raise FileFormatError("no data in this file", path=source.name)
     allowed = TASKS[task].formats if task else FORMATS
-    rows = [line for line in lines if not line.startswith("-DOCSTART-")] or lines
-    fitting = [name for name, share in _SHARE.items() if share(rows) >= 0.5]
+    rows = _rows(lines)
+    fitting = _fitting(rows, 0.5)
     if "crfsuite" not in fitting and 2 * sum("\t" in row for row in rows) >= len(rows):
         fitting.append("crfsuite")  # its attributes may look like anything, if only the name says so
     named = _by_name(source.path)
@@ -159,6 +162,50 @@ def recognise(source: Input, format: str | None, task: str | None) -> tuple[str,
     else:
         found, how = fitting[0], "by its first lines"
     return found, task or task_of_format(found), how
+
+
+def check_format(source: Input, format: str, like: str, voice: Voice) -> None:
+    """Refuse data that are of another format than they are read as, or say so where that is not certain.
+
+    Parameters
+    ----------
+    source : Input
+    format : str
+        What they are read as, though nobody has named it: that of the data of ``like``.
+    like : str
+        Name of a model or a file.
+    voice : Voice
+
+    Raises
+    ------
+    UsageError
+        If the name of the file and its first lines speak of one other format.
+    """
+    rows = _rows(source.head())
+    if not rows or format == "svmlight":  # whose reader takes nothing else
+        return
+    order = list(_SHARE)
+    fits = format in _fitting(rows, 0.5)
+    others = [name for name in _fitting(rows, 0.9) if name != format]
+    others = [name for name in others if not fits or order.index(name) < order.index(format)]
+    named = _by_name(source.path)
+    if named in others:
+        raise UsageError(
+            f"{source.name} looks like {named}, but is read as {format}, as for {like} (--format {format} insists)"
+        )
+    if format == "brackets" or any("\t" in row for row in rows):  # sentences of one length; attributes of any kind
+        others = [name for name in others if name != "columns"]
+    if others:
+        voice.note(f"{source.name} looks like {others[0]}, but is read as {format}, as for {like}")
+
+
+def _rows(lines: Sequence[str]) -> Sequence[str]:
+    return [line for line in lines if not line.startswith("-DOCSTART-")] or lines
+
+
+def _fitting(rows: Sequence[str], least: float) -> list[str]:
+    """The formats that at least this share of the lines fits, the most particular first."""
+    return [name for name, share in _SHARE.items() if share(rows) >= least]
 
 
 def _either(names: Sequence[str]) -> str:

@@ -2,24 +2,61 @@
 
 from __future__ import annotations
 
+import io
+import os
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from typing import TextIO
 
-__all__ = ["UsageError", "Voice", "complain", "in_words", "size_in_words"]
+__all__ = ["Listener", "UsageError", "Voice", "complain", "in_words", "silence", "size_in_words"]
 
 # Messages of the library speak of its parameters; here these are options.
 _SPOKEN = (
     ("give zero_based=True where they count from zero", "train with --zero-based where they count from zero"),
     ("separator='\\t' lets cells hold spaces", "--separator tab lets cells hold spaces"),
     (" (labels='text' takes labels as they stand)", ""),
+    ("min_count = ", "--min-count = "),
+    ("lower min_count", "lower --min-count"),
+    ("sample_weight is zero for every", "the weight in the data is zero for every"),
 )
 
 
 class UsageError(Exception):
     """Arguments that are wrong or contradict each other."""
+
+
+class Listener(io.TextIOBase):
+    """Standard error that may be closed, full, or a pipe that nobody reads any more: the work goes on without it."""
+
+    def __init__(self, stream: TextIO | None) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        if self._stream is not None:
+            try:
+                self._stream.write(text)
+                self._stream.flush()
+            except (OSError, ValueError):  # ValueError: the stream is closed
+                silence(self._stream)
+                self._stream = None
+        return len(text)
+
+    def isatty(self) -> bool:
+        return self._stream is not None and self._stream.isatty()
+
+    def fileno(self) -> int:
+        return super().fileno() if self._stream is None else self._stream.fileno()
+
+
+def silence(stream: TextIO) -> None:
+    """Let all that is still written to a stream go nowhere, also what the interpreter flushes at its end."""
+    with suppress(OSError, ValueError):  # where the stream is no file of the system
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
 
 
 class Voice:
@@ -79,7 +116,7 @@ def in_words(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         name = error.filename
         shown = name.decode(errors="replace") if isinstance(name, bytes) else name
-        return error.strerror if shown is None else f"{shown}: {error.strerror}"
+        return error.strerror if shown is None else f"{shown or repr('')}: {error.strerror}"
     text = str(error) or type(error).__name__
     for ours, theirs in _SPOKEN:
         text = text.replace(ours, theirs)

@@ -6,7 +6,7 @@ from argparse import Namespace
 from typing import Any
 
 from ..errors import ModelFileError
-from .inputs import Input, recognise
+from .inputs import Input, check_format, recognise
 from .messages import UsageError, Voice
 from .tasks import TASKS, Task, load_task
 
@@ -52,6 +52,8 @@ def model_for(args: Namespace, source: Input, voice: Voice) -> tuple[Any, dict[s
     name = settings["task"]
     if args.format is not None and args.format not in TASKS[name].formats:
         raise UsageError(f"--format {args.format} cannot go with {path}, a model of task {name}")
+    if args.format is None and settings["format"]:
+        check_format(source, settings["format"], path, voice)
     settings["format"] = args.format or settings["format"]
     if not settings["format"]:
         several = len(TASKS[name].formats) > 1 and source.head()

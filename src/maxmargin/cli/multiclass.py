@@ -14,7 +14,7 @@ from ..data.text import Lines, format_number, parse_number
 from ..errors import FileFormatError
 from ..metrics import classification_report
 from ..multiclass import MulticlassSVM
-from .tasks import Examples, Task
+from .tasks import Examples, Task, check_labels
 from .weights import strongest
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class MulticlassTask(Task):
             voice.note(f"{source.name}: the qid of its rows means nothing to this task and is left out")
         if not data.X.nnz:
             raise FileFormatError("no row has a feature", path=source.name)
-        _check_size(data, source.name)
+        _check_size(data, source.name, first=0 if zero_based else 1)
         X = _as_wide(data.X, max(data.X.shape[1], settings.get("features", 0)))
         settings["features"] = X.shape[1]
         return Examples(X, _classes(data, source.name), data.sample_weight)
@@ -73,6 +73,7 @@ class MulticlassTask(Task):
     def write(
         self, stream: IO[str], examples: Examples, predictions: Sequence[str], settings: Mapping[str, Any]
     ) -> None:
+        check_labels(predictions)
         stream.writelines(f"{label}\n" for label in predictions)
 
     def truth(self, source: Input, settings: Mapping[str, Any]) -> list[str]:
@@ -80,7 +81,16 @@ class MulticlassTask(Task):
         return [spelt(label) for label in data.y.tolist()]
 
     def written(self, source: Input, settings: Mapping[str, Any]) -> list[str]:
-        return [spelt(line.strip()) for line in Lines(source.open()) if line.strip()]
+        lines, labels = Lines(source.open()), []
+        for line in lines:
+            if any(map(FEATURE.fullmatch, line.split())):
+                raise lines.error("a row with features where a predicted label stands alone", line)
+            if line.strip():
+                labels.append(spelt(line.strip()))
+        return labels
+
+    def labels(self, outputs: Sequence[str]) -> set[str]:
+        return set(outputs)
 
     def report(self, true: Sequence[str], predicted: Sequence[str], width: int) -> str:
         return classification_report(list(true), list(predicted)).table(width)
@@ -99,11 +109,11 @@ class MulticlassTask(Task):
         }
 
 
-def _check_size(data: SvmLightData, name: str) -> None:
+def _check_size(data: SvmLightData, name: str, first: int) -> None:
     """Refuse a feature whose number is so large that the weights would not fit the memory: mostly a slip."""
-    classes = max(2, len(set(data.y.tolist())))
     if not hasattr(os, "sysconf"):
         return
+    classes = max(2, len(set(data.y.tolist())))
     needed, there = 3 * 8 * classes * data.X.shape[1], os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if needed > there:
         row = int(np.searchsorted(data.X.indptr, int(data.X.indices.argmax()), side="right")) - 1
@@ -111,7 +121,8 @@ def _check_size(data: SvmLightData, name: str) -> None:
             f"a feature number so large that the weights of {classes} classes would take {needed / 2**30:.3g} GiB; "
             f"this machine has {there / 2**30:.3g}"
         )
-        raise FileFormatError(problem, path=name, line=int(data.line[row]), token=str(int(data.X.indices.max()) + 1))
+        token = str(int(data.X.indices.max()) + first)
+        raise FileFormatError(problem, path=name, line=int(data.line[row]), token=token)
 
 
 def _with_label(line: str) -> str:

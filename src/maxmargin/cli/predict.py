@@ -34,6 +34,8 @@ def run(args: Namespace) -> int:
             )
     with voice.phase("reading"):
         examples = task.examples(source, settings, voice, unlabelled=args.unlabelled)
+        if reason := task.why_strange(model, examples):
+            voice.note(f"{source.name}: {reason}")
     sequence: Any = task  # the only task with these options
     with voice.phase("predicting"), writing(args.output) as out:
         if args.k_best is not None:

@@ -15,8 +15,9 @@ from ..data.text import Lines
 from ..errors import DataError, FileFormatError, ModelFileError
 from ..metrics import classification_report, span_scores
 from ..sequence import SequenceSVM
-from .tasks import Examples, Task
+from .tasks import Examples, Task, check_labels
 from .template_file import named_template
+from .transitions import forbidden_in_data
 from .weights import strongest, strongest_transitions
 
 if TYPE_CHECKING:
@@ -50,7 +51,12 @@ class SequenceTask(Task):
             raise _error_in_first_row(problem, source)
         if args.template is not None or "template" not in settings:
             name = args.template or "default"
-            settings["template"] = _as_values(named_template(name, n_columns))
+            template = named_template(name, n_columns)
+            if len(template.columns) > n_columns:
+                expected = f"{len(template.columns)}: {', '.join(template.columns)}"
+                problem = f"{n_columns} columns and the label where the template names {expected}"
+                raise _error_in_first_row(problem, source)
+            settings["template"] = _as_values(template)
             settings["columns"] = n_columns
             voice.say(f"template {name} for {n_columns} column{'s' if n_columns > 1 else ''} and the label")
         X, y = split_labels(rows)
@@ -73,7 +79,28 @@ class SequenceTask(Task):
             problem = f"{width} columns where the model expects {expected}"
             raise _error_in_first_row(problem, source)
         X, y = (rows, None) if width == known else split_labels(rows)
-        return Examples(_attributes(X, settings, source), y, rows=(rows, _joint(source)))
+        return Examples(_attributes(X, settings, source), y, rows=(rows, _joint(source, settings)))
+
+    def why_strange(self, model: Any, examples: Examples) -> str:
+        known = set(model.attributes_)
+        tokens = [token for sequence in examples.X for token in sequence]
+        if not tokens or any(name in known for token in tokens for name in token):
+            return ""
+        return "no token has an attribute that the model knows"
+
+    def explained(
+        self, error: DataError, model: Any, examples: Examples, source: Input, settings: Mapping[str, Any]
+    ) -> DataError:
+        found = forbidden_in_data(model.forbidden, examples, source, settings)
+        if found is None and settings["format"] == "columns" and not any(map(any, examples.X)):
+            return DataError(f"{source.name}: the template gives no token an attribute: there is nothing to learn from")
+        return found or super().explained(error, model, examples, source, settings)
+
+    def predict(self, model: Any, examples: Examples) -> list[Labels]:
+        return [[str(label) for label in labels] for labels in model.predict(examples.X)]
+
+    def labels(self, outputs: Sequence[Sequence[str]]) -> set[str]:
+        return {label for labels in outputs for label in labels}
 
     def make(self, parameters: Mapping[str, Any]) -> Any:
         return SequenceSVM(**parameters)
@@ -81,16 +108,18 @@ class SequenceTask(Task):
     def write(
         self, stream: IO[str], examples: Examples, predictions: Sequence[Sequence[str]], settings: Mapping[str, Any]
     ) -> None:
+        self._check(examples, predictions)
         for lines in self._lines(examples, predictions):
             stream.writelines(lines)
             stream.write("\n")
 
     def write_with_confidence(self, stream: IO[str], examples: Examples, model: Any) -> None:
         """Predictions, each followed by its margin in one more column."""
-        margins = model.predict_margins(examples.X)
+        margins, labels = model.predict_margins(examples.X), self.predict(model, examples)
+        self._check(examples, labels)
         predictions = [
-            [f"{label}\t{margin:.6g}" for label, margin in zip(labels, row.tolist())]
-            for labels, row in zip(self.predict(model, examples), margins)
+            [f"{label}\t{margin:.6g}" for label, margin in zip(sequence, row.tolist())]
+            for sequence, row in zip(labels, margins)
         ]
         _, between = examples.rows or ((), "\t")
         for lines in self._lines(examples, predictions):
@@ -104,7 +133,11 @@ class SequenceTask(Task):
             one = Examples(None, None, rows=examples.rows and ([examples.rows[0][i]], examples.rows[1]))
             for rank, (labels, score) in enumerate(answers, 1):
                 stream.write(f"# {rank} {score:.6f}\n")
-                self.write(stream, one, [labels], {})
+                self.write(stream, one, [[str(label) for label in labels]], {})
+
+    def _check(self, examples: Examples, predictions: Sequence[Sequence[str]]) -> None:
+        between = "" if examples.rows is None else examples.rows[1]
+        check_labels(self.labels(predictions), " \t" if between == " " else between)
 
     @staticmethod
     def _lines(examples: Examples, predictions: Sequence[Sequence[str]]) -> list[list[str]]:
@@ -126,7 +159,10 @@ class SequenceTask(Task):
         if settings["format"] == "columns":
             return split_labels(_rows(source, settings))[1]
         sequences: list[Labels] = [[]]
-        for line in Lines(source.open()):
+        lines = Lines(source.open())
+        for line in lines:
+            if "\t" in line:
+                raise lines.error("a TAB where a predicted label stands alone", line)
             if line.strip():
                 sequences[-1].append(line)
             elif sequences[-1]:
@@ -189,9 +225,10 @@ def _as_values(template: Template) -> dict[str, Any]:
     return {"columns": [*template.columns], "attributes": [*template.attributes], "ends": template.ends}
 
 
-def _joint(source: Input) -> str:
+def _joint(source: Input, settings: Mapping[str, Any]) -> str:
     """What parts the columns that are written: what parts them in the data."""
-    return "\t" if source.head() and "\t" in source.head()[0] else " "
+    rows = [line for line in source.head() if not line.startswith("-DOCSTART-")]
+    return settings.get("separator") or ("\t" if rows and "\t" in rows[0] else " ")
 
 
 def _spans_are_meant(sequences: Sequence[Labels]) -> bool:

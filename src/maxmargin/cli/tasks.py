@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import IO, TYPE_CHECKING, Any
+
+from ..errors import DataError
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     from .inputs import Input
     from .messages import Voice
 
-__all__ = ["FORMATS", "TASKS", "Entry", "Examples", "Task", "load_task", "task_of_format"]
+__all__ = ["FORMATS", "TASKS", "Entry", "Examples", "Task", "check_labels", "load_task", "task_of_format"]
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,24 @@ class Examples:
     rows: Any = None
 
 
+def check_labels(labels: Iterable[str], apart: str = "") -> None:
+    r"""Refuse to write labels that could not be read back.
+
+    Parameters
+    ----------
+    labels : str
+    apart : str
+        Characters that part cells: a label is a cell of a line, else a line of its own.
+
+    Raises
+    ------
+    DataError
+    """
+    for label in set(labels):
+        if not label.strip(" \t\r") or not {*label}.isdisjoint({"\r", "\n", *apart}):
+            raise DataError(f"the label {label!r} of the model cannot be written as a {'cell' if apart else 'line'}")
+
+
 class Task(ABC):
     """Reading, learning, writing and judging for one kind of output.
 
@@ -101,6 +121,16 @@ class Task(ABC):
         """Why a fit to these examples cannot start from a model, or nothing."""
         return ""
 
+    def why_strange(self, model: Any, examples: Examples) -> str:
+        """Why a model can hardly be meant for these examples, or nothing."""
+        return ""
+
+    def explained(
+        self, error: DataError, model: Any, examples: Examples, source: Input, settings: Mapping[str, Any]
+    ) -> DataError:
+        """What to say when an estimator has refused training data: where that is in the file."""
+        return DataError(f"{source.name}: {error}")
+
     def predict(self, model: Any, examples: Examples) -> list[Any]:
         """Outputs of a model, comparable with what :meth:`truth` gives."""
         return list(model.predict(examples.X))
@@ -118,6 +148,10 @@ class Task(ABC):
     @abstractmethod
     def written(self, source: Input, settings: Mapping[str, Any]) -> list[Any]:
         """Predictions that :meth:`write` has written."""
+
+    def labels(self, outputs: Sequence[Any]) -> set[str]:
+        """The labels in outputs, if these are such that two sets without a common one are strange."""
+        return set()
 
     @abstractmethod
     def report(self, true: Sequence[Any], predicted: Sequence[Any], width: int) -> str:

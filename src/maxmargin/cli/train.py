@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ..errors import FileFormatError
-from .evaluate import print_report
-from .inputs import Input, check_output, recognise
+from ..errors import DataError, FileFormatError
+from .evaluate import check_labelled, print_report
+from .inputs import Input, check_format, check_output, recognise
 from .messages import UsageError, Voice, in_words, size_in_words
 from .tasks import TASKS, Examples, load_task
 
@@ -41,7 +41,8 @@ def run(args: Namespace) -> int:
     format, name, how = recognise(
         source, args.format or settings.get("format") or None, settings.get("task", args.task)
     )
-    if model is not None and args.format is None:
+    if settings.get("format") and args.format is None:
+        check_format(source, format, args.warm_start, voice)
         how = f"as for {args.warm_start}"
     _check_options(args, name, format)
     voice.say(f"{source.name}: {format} ({how}), task {name}")
@@ -53,11 +54,10 @@ def run(args: Namespace) -> int:
     tested = None
     if test is not None:
         with voice.phase("reading the test data"):
+            if args.format is None:
+                check_format(test, format, source.name, voice)
             tested = task.examples(test, settings, voice, unlabelled=False)
-        if tested.y is None:
-            raise UsageError(f"--test {args.test}: has no labels to compare with")
-        if not len(tested.y):
-            raise FileFormatError("no data in this file", path=test.name)
+        check_labelled(tested, test)
     parameters = {ours: getattr(args, option) for option, ours in _PARAMETERS.items()}
     parameters = {ours: value for ours, value in parameters.items() if value is not None}
     if model is None:
@@ -67,7 +67,12 @@ def run(args: Namespace) -> int:
         if reason := task.why_cold(model, examples):
             voice.note(f"{args.warm_start} is of no use as a start: {reason}")
     model.set_params(verbose=0 if args.quiet else 2 if args.verbose else 1, warm_start=args.warm_start is not None)
-    interrupted = _fit(model, examples, voice)
+    try:
+        interrupted = _fit(model, examples, voice)
+    except FileFormatError:
+        raise
+    except DataError as error:
+        raise task.explained(error, model, examples, source, settings) from None
     model.set_params(verbose=0, warm_start=False)
     written = _write(model, settings, output, voice)
     if interrupted:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["TASK"]
 
 _ROOM = 65  # for the name of a feature or rule: behind its weight, on a terminal of 80 columns
+_WORD = re.compile(r"\S+", re.ASCII)  # a no-break space belongs to its word
 _BARE = "(bare word)"  # the symbol without labels; no label has brackets
 
 
@@ -40,7 +42,8 @@ class TreeTask(Task):
     def examples(self, source: Input, settings: Mapping[str, Any], voice: Voice, *, unlabelled: bool) -> Examples:
         if not unlabelled and looks_like_trees(source.head()):
             return _of_trees(self.truth(source, settings))
-        return Examples([_without_brackets(line).split() for line in Lines(source.open()) if line.strip()], None)
+        sentences = [_words(line) for line in Lines(source.open())]
+        return Examples([words for words in sentences if words], None)
 
     def make(self, parameters: Mapping[str, Any]) -> Any:
         from ..tree import TreeSVM
@@ -110,9 +113,9 @@ def _strongest_rules(grammar: Grammar, weights: NDArray[np.float64], top: int) -
     return [[*(grammar.symbols[side[r]] or _BARE for side in sides), weight] for r, weight in found["features"]]
 
 
-def _without_brackets(line: str) -> str:
-    """A plain sentence with brackets as treebanks spell them, since round ones would be read as the tree's own."""
-    return line.replace("(", "-LRB-").replace(")", "-RRB-")
+def _words(line: str) -> list[str]:
+    """The words of a sentence, parted as in trees, with brackets as treebanks spell them: others are the tree's own."""
+    return _WORD.findall(line.replace("(", "-LRB-").replace(")", "-RRB-"))
 
 
 def _of_trees(trees: list[Tree]) -> Examples:

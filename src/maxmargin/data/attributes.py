@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import DataError, FileFormatError
 from .text import Lines, Source, Target, format_number, parse_number, writable_line, writing
 
-__all__ = ["AttributeData", "Attributes", "read_attributes", "write_attributes"]
+__all__ = ["AttributeData", "Attributes", "read_attributes", "token_lines", "write_attributes"]
 
 Attributes: TypeAlias = list[str] | dict[str, float]
 """The attributes of one token: names, or weights by name."""
@@ -118,6 +118,20 @@ def read_attributes(source: Source) -> AttributeData:
         y,
         np.array([1.0 if weight is None else weight for weight in weights]) if has_weights else None,
     )
+
+
+def token_lines(source: Source) -> list[list[int]]:
+    """The line (from 1) of every token that :func:`read_attributes` gives, for messages."""
+    lines = Lines(source)
+    numbers: list[list[int]] = [[]]
+    for line in lines:
+        if line.startswith(_WEIGHT) and not any(line.split("\t")[1:]):
+            continue
+        if line.strip(_BLANK):
+            numbers[-1].append(lines.number)
+        elif numbers[-1]:
+            numbers.append([])
+    return [sequence for sequence in numbers if sequence]
 
 
 def _parse(field: str, lines: Lines) -> tuple[str, float]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from ..errors import DataError
 from .text import Lines, Source, Target, writable_line, writing
 
-__all__ = ["Row", "read_columns", "split_labels", "write_columns"]
+__all__ = ["Row", "read_columns", "row_lines", "split_labels", "write_columns"]
 
 Row = tuple[str, ...]
 
@@ -45,7 +45,7 @@ def read_columns(source: Source, *, separator: str | None = None) -> list[list[R
     width = first = 0
     for line in lines:
         cells = _cells(line, separator)
-        if not cells or cells[0] == _DOCUMENT:
+        if not cells or cells[0].startswith(_DOCUMENT):
             if rows:
                 sequences.append(rows)
                 rows = []
@@ -59,6 +59,19 @@ def read_columns(source: Source, *, separator: str | None = None) -> list[list[R
     if rows:
         sequences.append(rows)
     return sequences
+
+
+def row_lines(source: Source, *, separator: str | None = None) -> list[list[int]]:
+    """The line (from 1) of every row that :func:`read_columns` gives, for messages."""
+    lines = Lines(source)
+    numbers: list[list[int]] = [[]]
+    for line in lines:
+        cells = _cells(line, separator)
+        if cells and not cells[0].startswith(_DOCUMENT):
+            numbers[-1].append(lines.number)
+        elif numbers[-1]:
+            numbers.append([])
+    return [sequence for sequence in numbers if sequence]
 
 
 def split_labels(sequences: Iterable[Sequence[Row]]) -> tuple[list[list[Row]], list[list[str]]]:
@@ -98,7 +111,7 @@ def write_columns(
                 width = width or len(row)
                 if len(row) != width:
                     raise DataError(f"{where} has {len(row)} columns where the first row has {width}")
-                same = bool(row) and _cells(line, separator) == list(row) and row[0] != _DOCUMENT
+                same = bool(row) and _cells(line, separator) == list(row) and not row[0].startswith(_DOCUMENT)
                 if not same or not writable_line(line, first=number == place == 0):
                     raise DataError(f"{where} would not be read back as it is: {tuple(row)!r}")
                 stream.write(line + "\n")

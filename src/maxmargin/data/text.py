@@ -5,8 +5,9 @@ bytes, whatever the name. Text is UTF-8; a byte-order mark and Windows line ends
 A target is a path, ``"-"`` (standard output) or an open file. A path is replaced in one step when everything is
 written, so a failure leaves the old file, or none, and nothing else; a name that ends in ``.gz`` is compressed.
 
-A file that cannot be opened raises what Python raises (``FileNotFoundError``, ``IsADirectoryError``,
-``PermissionError``, ...); what is wrong inside a file is a :class:`~maxmargin.errors.FileFormatError`.
+A file that cannot be opened, read or written raises what Python raises (``FileNotFoundError``, ``IsADirectoryError``,
+``PermissionError``, ...), always with its name; what is wrong inside a file is a
+:class:`~maxmargin.errors.FileFormatError`.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ __all__ = [
     "read_blocks",
     "replacing",
     "source_name",
+    "standard",
     "writable_line",
     "writing",
 ]
@@ -150,9 +152,12 @@ def writing(target: Target) -> Iterator[IO[str]]:
             with _as_text(target) as stream:
                 yield stream
         elif os.fsdecode(target) == "-":
-            sys.stdout.flush()
-            with _as_text(getattr(sys.stdout, "buffer", sys.stdout)) as stream:
-                yield stream
+            out = standard(sys.stdout, "<stdout>")
+            with _named("<stdout>"):
+                out.flush()
+                with _as_text(getattr(out, "buffer", out)) as stream:
+                    yield stream
+                out.flush()
         else:
             with replacing(target) as file:
                 if not os.fsdecode(target).endswith(".gz"):
@@ -188,7 +193,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     if mode is not None and not os.access(real, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), wanted)
     if mode is not None and not stat.S_ISREG(mode):
-        with open(real, "wb") as file:
+        with _named(wanted), open(real, "wb") as file:
             yield file
         return
     temporary = os.path.join(folder, f".{secrets.token_hex(8)}.tmp")
@@ -197,7 +202,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     except OSError as error:
         raise OSError(error.errno, error.strerror, wanted) from None
     try:
-        with file:
+        with _named(wanted), file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -207,6 +212,24 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     except BaseException:
         os.unlink(temporary)
         raise
+
+
+@contextmanager
+def _named(name: str) -> Iterator[None]:
+    """Errors of reading and writing, which Python raises without a name, get one."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None or error.errno is None:
+            raise
+        raise OSError(error.errno, error.strerror, name) from None
+
+
+def standard(stream: IO[str] | None, name: str) -> IO[str]:
+    """A stream of :mod:`sys`, which is None where the process was started without it: that is an OSError."""
+    if stream is None:
+        raise OSError(errno.EBADF, "is closed", name)
+    return stream
 
 
 class _Bytes(io.RawIOBase):
@@ -236,21 +259,23 @@ def _reading(source: Source) -> Iterator[IO[bytes]]:
     if not isinstance(source, str | os.PathLike):
         stream: IO[bytes] | IO[str] = source
     elif name == "<stdin>":
-        stream = getattr(sys.stdin, "buffer", sys.stdin)
+        stdin = standard(sys.stdin, name)
+        stream = getattr(stdin, "buffer", stdin)
     else:
         if os.path.isdir(name):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
         stream = opened = open(name, "rb")  # noqa: SIM115  (closed below)
     try:
-        raw = io.BufferedReader(_Bytes(stream.read))
-        head = raw.read(len(_GZIP))
-        plain = _Bytes(raw.read, head)
-        if head == _GZIP:
-            yield cast(IO[bytes], gzip.GzipFile(fileobj=plain, mode="rb"))
-        elif not head and name.endswith(".gz"):
-            raise EOFError
-        else:
-            yield io.BufferedReader(plain, 1 << 16)
+        with _named(name):
+            raw = io.BufferedReader(_Bytes(stream.read))
+            head = raw.read(len(_GZIP))
+            plain = _Bytes(raw.read, head)
+            if head == _GZIP:
+                yield cast(IO[bytes], gzip.GzipFile(fileobj=plain, mode="rb"))
+            elif not head and name.endswith(".gz"):
+                raise EOFError
+            else:
+                yield io.BufferedReader(plain, 1 << 16)
     except (EOFError, zlib.error, gzip.BadGzipFile):
         raise FileFormatError("damaged or cut off gzip data", path=name) from None
     finally:
