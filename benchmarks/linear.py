@@ -175,7 +175,7 @@ def fit_peer(peer: str, X: Any, y: Any, C: float, loss: str, setting: float) -> 
         from snapml import SupportVectorMachine
 
         if loss == "insensitive":
-            raise NotImplementedError
+            raise NotImplementedError("no such loss")
         model = SupportVectorMachine(
             regularizer=1.0 / C, fit_intercept=False, tol=1e-12, max_iter=int(setting), n_jobs=1, normalize=False
         )
@@ -183,7 +183,7 @@ def fit_peer(peer: str, X: Any, y: Any, C: float, loss: str, setting: float) -> 
     from rehline import plqERM_Ridge
 
     if hasattr(X, "indices"):
-        raise NotImplementedError
+        raise NotImplementedError("no sparse data")
     kind = {"name": "SVR", "epsilon": 0.1} if loss == "insensitive" else {"name": "svm"}
     model = plqERM_Ridge(loss=kind, C=C, tol=setting * 1e-2, max_iter=3000)
     model.fit(X=X, y=y)
@@ -198,8 +198,11 @@ def peer(name: str, problem: str, target: float) -> dict:
     parts = [y] if loss == "insensitive" else signs_of(y)
     best = float("inf")
     for setting in settings(name):
-        with Meter() as meter:
-            W = [fit_peer(name, X, part, C, loss, setting) for part in parts]
+        try:
+            with Meter() as meter:
+                W = [fit_peer(name, X, part, C, loss, setting) for part in parts]
+        except (ImportError, NotImplementedError) as error:
+            return {"why": str(error)}
         value = objective(problem, X, y, W)
         best = min(best, value)
         if value <= target:
@@ -232,9 +235,9 @@ def run(problem: str) -> bool:
         return all(good)
     times = {}
     for name in PEERS:
-        try:
-            row = child(__file__, name, problem, str(optimum * (1 + ACCURACY)))
-        except Exception:  # not installed, or no such loss or data
+        row = child(__file__, name, problem, str(optimum * (1 + ACCURACY)))
+        if "why" in row:
+            print(f"  {name:10s} left out: {row['why']}", flush=True)
             continue
         times[name] = row["cpu"]
         print(

@@ -27,7 +27,7 @@ from sklearn.exceptions import NotFittedError
 import maxmargin.data.container as container
 from maxmargin import MulticlassSVM, SequenceSVM, StructuredSVM, load_model, save_model
 from maxmargin.data.container import Contents, read_container, write_container
-from maxmargin.errors import ModelFileError
+from maxmargin.errors import ModelFileError, StructureError
 from maxmargin.model_file import load_with_metadata
 from maxmargin.structures.multiclass import Multiclass
 
@@ -189,6 +189,23 @@ def test_a_compiled_structure_is_given_anew(tmp_path: Path) -> None:
 def test_a_structure_is_refused_where_there_is_one(tmp_path: Path) -> None:
     with pytest.raises(ModelFileError, match="holds a MulticlassSVM, which takes no structure="):
         back(multiclass([1, 2, 1, 2, 2, 1]), tmp_path, structure=Toy())
+
+
+@pytest.mark.parametrize(
+    ("structure", "message"), [(3, "int is no structure"), (Toy, "Toy is a class; give an instance")]
+)
+def test_what_is_no_structure_is_refused_at_loading(structure: Any, message: str, tmp_path: Path) -> None:
+    save_model(StructuredSVM(Toy(), random_state=0).fit([[1.0], [-1.0]], [1, 0]), tmp_path / "m")
+    with pytest.raises(StructureError, match=message):
+        load_model(tmp_path / "m", structure=structure)
+
+
+@pytest.mark.parametrize("metadata", [[1], "text", 3])
+def test_metadata_that_are_no_mapping_are_refused(metadata: Any, tmp_path: Path) -> None:
+    kind = type(metadata).__name__
+    with pytest.raises(ModelFileError, match=f"metadata must be a mapping of names to values, not a {kind}"):
+        save_model(multiclass([1, 2, 1, 2, 2, 1]), tmp_path / "m", metadata=metadata)
+    assert not (tmp_path / "m").exists()
 
 
 def test_parameters_that_are_code_come_back_as_defaults(tmp_path: Path) -> None:

@@ -55,7 +55,8 @@ def weights_of_rows(
     else:
         raise ValueError(f"class_weight must be a dict, 'balanced' or None, not {class_weight!r}")
     out = np.where(used, 1.0, 0.0) if weight is None else weight.copy()
-    out[used] *= factors[np.searchsorted(classes, y[used])]
+    with np.errstate(over="ignore"):  # refused where C is known
+        out[used] *= factors[np.searchsorted(classes, y[used])]
     if not out.any():
         raise DataError("class_weight is zero for every class in y: there is nothing to learn from")
     return out

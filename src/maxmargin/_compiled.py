@@ -19,15 +19,17 @@ import functools
 import hashlib
 import os
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import resources
 from typing import Any
 
 import numba
 from numba import njit, types
-from numba.core import caching, sigutils
+from numba.core import caching, event, sigutils
 
-__all__ = ["compiled", "kernel", "array", "function_type", "DOT_MATH"]
+__all__ = ["array", "compiled", "DOT_MATH", "function_type", "kernel", "watch_compiler"]
 
 # Reordering sums is allowed in dot products only; full fastmath would break NaN checks.
 DOT_MATH = {"contract", "reassoc", "nsz"}
@@ -167,6 +169,53 @@ class Kernel:
 def kernel(signature: Callable[[], Any]) -> Callable[[Callable[..., Any]], Kernel]:
     """Mark a kernel; ``signature`` is called when the kernel is first built."""
     return lambda function: Kernel(function, signature)
+
+
+class _Watch(event.Listener):
+    def __init__(self, after: float, tell: Callable[[], Any]) -> None:
+        self._left, self._tell = after, tell
+        self._depth, self._began = 0, 0.0
+        self._timer: threading.Timer | None = None
+        self._lock = threading.Lock()
+
+    def on_start(self, event: Any) -> None:
+        with self._lock:
+            self._depth += 1
+            if self._depth == 1:
+                self._began = time.perf_counter()
+                self._timer = threading.Timer(max(self._left, 0.0), self._speak)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def on_end(self, event: Any) -> None:
+        with self._lock:
+            self._depth = max(self._depth - 1, 0)  # the watch may have begun in the middle
+            if self._depth == 0:
+                self.stop()
+                self._left -= time.perf_counter() - self._began
+
+    def stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _speak(self) -> None:
+        tell, self._tell = self._tell, lambda: None
+        tell()
+
+
+@contextmanager
+def watch_compiler(after: float, tell: Callable[[], Any]) -> Iterator[None]:
+    """Call ``tell`` once, from another thread, when compiling has taken ``after`` seconds of the block.
+
+    Only time in which machine code is made counts: what comes from the cache on disk is not compiled.
+    """
+    watch = _Watch(after, tell)
+    try:
+        with event.install_listener("numba:compile", watch):
+            yield
+    finally:
+        watch.stop()
 
 
 def array(dtype: Any, ndim: int = 1, *, readonly: bool = False) -> Any:

@@ -7,7 +7,7 @@ import math
 import numbers
 import os
 import warnings
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -24,8 +24,12 @@ from .solvers.base import WarmStart
 from .solvers.loop import Record, Result, minimize
 from .solvers.oracle import Oracle
 from .status import Status
+from .structures.values import as_reals
 
-__all__ = ["LabelIndex", "MarginEstimator", "check_number", "check_one_kind", "check_sample_weight", "resolve_n_jobs"]
+__all__ = [
+    "LabelIndex", "MarginEstimator", "check_lengths", "check_number", "check_one_kind", "check_sample_weight",
+    "resolve_n_jobs",
+]  # fmt: skip
 
 Reals = NDArray[np.float64]
 
@@ -72,7 +76,8 @@ class MarginEstimator(BaseEstimator):
             check_number(self, "max_time", low=0.0)
         if self.callback is not None and not callable(self.callback):
             raise ValueError(f"callback must be callable, not {self.callback!r}")
-        resolve_n_jobs(self.n_jobs)
+        if hasattr(self, "n_jobs"):
+            resolve_n_jobs(self.n_jobs)
         Scaling.C(self.C)
 
     def _optimize(
@@ -188,11 +193,11 @@ def check_sample_weight(sample_weight: ArrayLike | None, n: int) -> Reals | None
     Raises
     ------
     DataError
-        When the number of weights is wrong, a weight is negative or not finite, or none is positive.
+        When they are no numbers, their number is wrong, one is negative or not finite, or none is positive.
     """
     if sample_weight is None:
         return None
-    out = np.asarray(sample_weight, np.float64)
+    out = as_reals(sample_weight, "sample_weight")
     if out.ndim == 0:
         out = np.full(n, float(out))
     if out.shape != (n,):
@@ -217,27 +222,58 @@ def _fingerprint(oracle: Oracle) -> str:
 
 
 def check_one_kind(y: Any) -> None:
-    """Refuse labels of which some are text and some are not: NumPy would make text of all of them.
+    """Refuse classes of several kinds, such as text and numbers: NumPy would make text of all of them.
+
+    Parameters
+    ----------
+    y : list, tuple or array-like
+        As given, before NumPy has made an array of a list.
 
     Raises
     ------
     DataError
-        Names one label of each kind.
+        Names two of the kinds, and one label of each.
     """
-    if isinstance(y, np.ndarray) and y.dtype != object:
-        return
-    if not isinstance(y, np.ndarray | list | tuple) or not len(y):
-        return
-    text = [isinstance(label, str) for label in y]
-    if any(text) and not all(text):
-        one, other = y[text.index(True)], y[text.index(False)]
-        raise DataError(f"y mixes text with other labels ({one!r} and {other!r}); give all of them as one kind")
+    if not isinstance(y, list | tuple):
+        y = np.asarray(y)
+        if y.dtype != object:
+            return
+        y = y.ravel().tolist()
+    kinds = {kind: _kind_of(kind) for kind in set(map(type, y))}
+    if len(set(kinds.values())) > 1:
+        names = [kinds[type(label)] for label in y]
+        name = "text" if "text" in names else names[0]
+        one, other = y[names.index(name)], next(label for label, kind in zip(y, names, strict=True) if kind != name)
+        raise DataError(
+            f"y mixes {name} with other labels ({one!r:.40} and {other!r:.40}); give all of them as one kind"
+        )
 
 
-def check_lengths(X: Sequence[Any], y: Sequence[Any]) -> None:
-    """Equal numbers of inputs and outputs, at least one."""
-    n = X.shape[0] if hasattr(X, "shape") else len(X)
-    if n != len(y):
-        raise DataError(f"X has {n} sequences and y has {len(y)}; they must be equal")
+def _kind_of(label_type: type) -> str:
+    if issubclass(label_type, str):
+        return "text"
+    return "numbers" if issubclass(label_type, numbers.Real | np.bool_) else label_type.__name__
+
+
+def check_lengths(X: Any, y: Any, what: str = "sequences") -> None:
+    """Equal numbers of inputs and outputs, at least one; ``what`` they are in messages.
+
+    Raises
+    ------
+    DataError
+        When the numbers differ or are 0, or when one of the two is no collection.
+    """
+    n, n_outputs = _count(X, "X", what), _count(y, "y", what)
+    if n != n_outputs:
+        raise DataError(f"X has {n} {what} and y has {n_outputs}; they must be equal")
     if n == 0:
         raise DataError("X is empty: there is nothing to learn from")
+
+
+def _count(values: Any, name: str, what: str) -> int:
+    shape = getattr(values, "shape", None)
+    if isinstance(shape, tuple) and len(shape):
+        return int(shape[0])
+    if shape is not None or isinstance(values, str | bytes | Mapping) or not hasattr(values, "__len__"):
+        raise DataError(f"{name} must be a list with an entry for each of the {what}, not a {type(values).__name__}")
+    return len(values)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
@@ -20,6 +19,7 @@ from .solvers.linear.task import LinearTask
 from .solvers.loop import Result, run_to_tolerance
 from .structures.base import check_magnitude
 from .structures.rows import merge_equal_rows
+from .structures.values import as_reals
 from .terms import Terms
 
 __all__ = ["Machine", "counted", "sum_of"]
@@ -27,7 +27,7 @@ __all__ = ["Machine", "counted", "sum_of"]
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-_SOLVERS: dict[str, Callable[[], Any]] = {
+_SOLVERS: dict[str, type] = {
     "auto": Automatic,
     "coordinate_ascent": CoordinateAscent,
     "interior_point": InteriorPoint,
@@ -45,11 +45,16 @@ class Machine(MarginEstimator):
     def _check_machine(self) -> Any:
         """Check the shared parameters; returns the solver."""
         self._check_parameters()
-        if self.solver in _SOLVERS if isinstance(self.solver, str) else False:
+        if isinstance(self.solver, str) and self.solver in _SOLVERS:
             return _SOLVERS[self.solver]()
-        if not isinstance(self.solver, str | type) and callable(getattr(self.solver, "start", None)):
+        if isinstance(self.solver, tuple(_SOLVERS.values())):
             return self.solver
-        raise ValueError(f"solver must be one of {sorted(_SOLVERS)} or a solver object, not {self.solver!r}")
+        raise ValueError(f"solver must be one of {sorted(_SOLVERS)} or an object of theirs, not {self.solver!r}")
+
+    def _costs(self, weight: Reals) -> Reals:
+        """``C s_i``; the outer loop refuses what is too large."""
+        with np.errstate(over="ignore"):
+            return np.asarray(float(self.C) * weight)
 
     @property
     def _intercept(self) -> Literal["free", "penalized", "none"]:
@@ -136,7 +141,7 @@ def check_margin(margin: Any, n: int) -> Reals | None:
     """Wanted margins of the rows: positive numbers."""
     if margin is None:
         return None
-    out = np.asarray(margin, np.float64)
+    out = as_reals(margin, "margin")
     if out.shape != (n,):
         raise DataError(f"margin has shape {out.shape}; it needs one number for each of the {n} rows")
     bad = np.flatnonzero(~(np.isfinite(out) & (out > 0)))

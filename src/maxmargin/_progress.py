@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from . import _compiled
 from .problem import Certificate
 from .solvers.loop import Record
 
@@ -21,17 +21,12 @@ Reals = NDArray[np.float64]
 
 @contextmanager
 def notice_when_compiling(stream: Any = None, after: float = 1.0) -> Iterator[None]:
-    """Say on ``stream`` that code is being compiled when the block lasts longer than ``after`` seconds."""
+    """Say on ``stream`` that code is being compiled once that has taken longer than ``after`` seconds of the block."""
     out = sys.stderr if stream is None else stream
-    timer = threading.Timer(
+    with _compiled.watch_compiler(
         after, lambda: print("compiling (once after an installation or update; about 10 s) ...", file=out, flush=True)
-    )
-    timer.daemon = True
-    timer.start()
-    try:
+    ):
         yield
-    finally:
-        timer.cancel()
 
 
 class Progress:

@@ -17,6 +17,7 @@ from ._estimator import check_one_kind, check_sample_weight
 from ._machine import Machine, check_margin, check_switches, counted
 from .errors import DataError
 from .solvers.linear.rows import Rows
+from .structures.values import check_sparse
 from .terms import hinge, squared_hinge
 
 __all__ = ["SVMClassifier"]
@@ -54,8 +55,6 @@ class SVMClassifier(ClassifierMixin, Machine):
     solver : {"auto", "coordinate_ascent", "interior_point"} or solver object, default="auto"
         ``"auto"`` begins with coordinate ascent and goes over to the interior point method where that is shorter, as
         on unscaled features or for a large ``C``; ``solver_`` and ``solver_reason_`` say what was chosen and why.
-    n_jobs : int, optional
-        Has no effect on the model.
     random_state : int or RandomState, optional
         Order of the visits.
     verbose : int, default=0
@@ -102,7 +101,6 @@ class SVMClassifier(ClassifierMixin, Machine):
         max_passes: int = 1000,
         max_time: float | None = None,
         solver: Any = "auto",
-        n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
         callback: Callable[..., Any] | None = None,
@@ -117,7 +115,6 @@ class SVMClassifier(ClassifierMixin, Machine):
         self.max_passes = max_passes
         self.max_time = max_time
         self.solver = solver
-        self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
         self.callback = callback
@@ -158,6 +155,7 @@ class SVMClassifier(ClassifierMixin, Machine):
         if self.multi_class not in ("ovr", "ovo"):
             raise ValueError(f"multi_class must be 'ovr' or 'ovo', not {self.multi_class!r}")
         check_one_kind(y)
+        check_sparse(X)
         X, truth = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
         check_classification_targets(truth)
         n = len(truth)
@@ -179,7 +177,7 @@ class SVMClassifier(ClassifierMixin, Machine):
         for part, sign in self._problems(number, len(classes)):
             rows = whole if part is None else Rows(X[part])
             s, m = (weight, wanted) if part is None else (weight[part], wanted[part])
-            terms = _LOSSES[self.loss](sign, float(self.C) * s, m)
+            terms = _LOSSES[self.loss](sign, self._costs(s), m)
             results.append(self._fit_linear(rows, terms, s, solver, signs=True))
         self.classes_ = classes
         d = X.shape[1]
@@ -209,6 +207,7 @@ class SVMClassifier(ClassifierMixin, Machine):
         margins, which decides between equal numbers of wins.
         """
         check_is_fitted(self, "coef_")
+        check_sparse(X)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         scores = np.asarray(X @ self.coef_.T) + self.intercept_
         if len(self.classes_) == 2:

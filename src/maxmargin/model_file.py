@@ -23,6 +23,7 @@ from .errors import ModelFileError
 from .problem import Certificate
 from .solvers.loop import Record
 from .status import Status
+from .structures.plain import check_is_structure
 
 __all__ = ["load_model", "load_with_metadata", "save_model"]
 
@@ -33,6 +34,7 @@ _CLASS_OF = {
     "sequence": ("sequence", "SequenceSVM"),
     "tree": ("tree", "TreeSVM"),
     "structured": ("structured", "StructuredSVM"),
+    "ranking": ("ranking", "SVMRanker"),
 }
 
 # Parameters that prediction does not need: left out where they are code or the state of a generator.
@@ -68,6 +70,8 @@ def save_model(estimator: Any, path: _Path, *, metadata: Mapping[str, Any] | Non
         If the file cannot be written.
     """
     kind = _kind_of(estimator)
+    if metadata is not None and not isinstance(metadata, Mapping):
+        raise ModelFileError(f"metadata must be a mapping of names to values, not a {type(metadata).__name__}")
     check_is_fitted(estimator, "certificate_")
     encoder = _Encoder()
     parameters = estimator.get_params(deep=False)
@@ -110,6 +114,8 @@ def load_model(path: _Path, *, structure: Any = None) -> Any:
     ModelFileError
         If the file is damaged, no model file, written by a newer version, or contradicts itself, or ``structure`` is
         missing or not wanted; one line that names the file.
+    StructureError
+        If ``structure`` is a class instead of an instance, or no structure at all.
     OSError
         If it cannot be opened.
     """
@@ -130,6 +136,8 @@ def load_with_metadata(path: _Path, *, structure: Any = None) -> tuple[Any, dict
         )
     if contents.kind != "structured" and structure is not None:
         raise ModelFileError(f"{shown}: holds a {name}, which takes no structure= (that is for a StructuredSVM)")
+    if structure is not None:
+        check_is_structure(structure)
     try:
         return _restored(contents, structure)
     except (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as error:

@@ -15,7 +15,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ._class_weight import weights_of_rows
 from ._estimator import MarginEstimator, check_number, check_one_kind, check_sample_weight
 from .errors import DataError
+from .solvers.loop import Result, run_to_tolerance
 from .structures.base import Encoded
+from .structures.values import as_reals, check_largest, check_sparse
 
 __all__ = ["MulticlassSVM"]
 
@@ -41,11 +43,12 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
     tol : float, default=1e-3
         Relative duality gap at which to stop.
     max_passes : int, default=1000
-        Passes over the data; one more may follow for the certificate.
+        Passes over the data, that of the certificate included (1 is taken for 2: a pass and its certificate).
     max_time : float, optional
-        Seconds.
+        Seconds, looked at within passes too; the pass of the certificate comes on top.
     solver : str or solver object, default="auto"
-        ``"frank_wolfe"``, ``"n_slack"``, ``"one_slack"``, ``"averaged_perceptron"``, ``"perceptron"``.
+        ``"frank_wolfe"`` (``"auto"``), ``"n_slack"``, ``"one_slack"``, ``"averaged_perceptron"``, ``"perceptron"``,
+        or ``"coordinate_ascent"``: cheap passes, for many rows; without a warm start.
     n_jobs : int, optional
         Threads for evaluations; the model does not depend on it.
     random_state : int or RandomState, optional
@@ -146,6 +149,7 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
         self._check_parameters()
         check_number(self, "intercept_scaling", low=0.0, low_allowed=False)
         check_one_kind(y)
+        check_sparse(X)
         X, truth = validate_data(self, X, y, accept_sparse="csr", dtype="numeric")
         check_classification_targets(truth)
         weight = check_sample_weight(sample_weight, len(truth))
@@ -155,28 +159,52 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
         if len(classes) < 2:
             raise DataError(f"MulticlassSVM needs at least two classes; y has one class only: {classes.tolist()[0]!r}")
         weight = weights_of_rows(self.class_weight, weight, classes, truth, used)
+        if self.solver == "coordinate_ascent" and self.warm_start:
+            raise ValueError("MulticlassSVM: solver='coordinate_ascent' has no warm start; set warm_start=False")
         costs = None
         if not isinstance(self.loss, str):
-            costs = np.asarray(self.loss, np.float64)
+            costs = as_reals(self.loss, "loss")
+            check_largest(costs, "loss")
         elif self.loss != "zero_one":
             raise ValueError(f"loss must be 'zero_one' or a cost matrix, not {self.loss!r}")
         structure = Multiclass(len(classes), costs)
         n_features = X.shape[1]
         X = _with_constant(_canonical(X), self._constant())  # the one working copy
         order, weight = merge_equal_rows(X, number, weight)
+        if self.solver == "coordinate_ascent":
+            result = self._ascend(X[order], number[order], structure.costs, weight[order])
+            self._take(result, classes, n_features)
+            return self
         encoded: Encoded = structure.encode(X, number)
         initial = None
         same = self.warm_start and hasattr(self, "coef_") and self.coef_.shape[1] == n_features
         if same and np.array_equal(self.classes_, classes):
             initial = _joined(self.coef_, self.intercept_, self._constant())
         result = self._optimize(CompiledOracle(structure, encoded), weight, initial, order=order)
+        self._take(result, classes, n_features)
+        return self
+
+    def _ascend(
+        self, X: Any, number: NDArray[np.int64], costs: NDArray[np.float64], weight: NDArray[np.float64]
+    ) -> Result:
+        """Coordinate ascent needs no structure: one projection onto a simplex a row."""
+        from .solvers.linear.crammer_singer import CrammerSinger, MulticlassTask
+        from .solvers.linear.rows import Rows
+
+        rng = np.random.default_rng(self._seed())
+        task = MulticlassTask(
+            Rows(X), number, costs, float(self.C), weight, float(self.tol), rng, name=type(self).__name__
+        )
+        return self._watched(lambda **limits: run_to_tolerance(task, CrammerSinger(), **limits))
+
+    def _take(self, result: Result, classes: NDArray[Any], n_features: int) -> None:
+        """Store the weights, then the figures."""
         W = result.w.reshape(-1, len(classes))
         self.classes_ = classes
         self.coef_ = W[:n_features].T  # in the order that products with sparse rows take without a copy
         constant = self._constant()
         self.intercept_ = W[-1] * constant if constant else np.zeros(len(classes))
         self._finish(result)
-        return self
 
     def _constant(self) -> float:
         return float(self.intercept_scaling) if self.fit_intercept else 0.0
@@ -188,6 +216,7 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self, "coef_")
+        check_sparse(X)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         return np.asarray(X @ self.coef_.T) + self.intercept_
 

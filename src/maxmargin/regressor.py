@@ -14,6 +14,7 @@ from ._estimator import check_sample_weight
 from ._machine import Machine, check_epsilon, check_switches, counted
 from .errors import DataError
 from .solvers.linear.rows import Rows
+from .structures.values import check_sparse
 from .terms import insensitive, squared_insensitive
 
 __all__ = ["SVMRegressor"]
@@ -46,8 +47,6 @@ class SVMRegressor(RegressorMixin, Machine):
         Seconds.
     solver : {"auto", "coordinate_ascent", "interior_point"} or solver object, default="auto"
         See :class:`~maxmargin.SVMClassifier`.
-    n_jobs : int, optional
-        Has no effect on the model.
     random_state : int or RandomState, optional
         Order of the visits.
     verbose : int, default=0
@@ -90,7 +89,6 @@ class SVMRegressor(RegressorMixin, Machine):
         max_passes: int = 1000,
         max_time: float | None = None,
         solver: Any = "auto",
-        n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
         callback: Callable[..., Any] | None = None,
@@ -104,7 +102,6 @@ class SVMRegressor(RegressorMixin, Machine):
         self.max_passes = max_passes
         self.max_time = max_time
         self.solver = solver
-        self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
         self.callback = callback
@@ -137,13 +134,14 @@ class SVMRegressor(RegressorMixin, Machine):
         check_epsilon(self)
         if self.loss not in _LOSSES:
             raise ValueError(f"loss must be one of {sorted(_LOSSES)}, not {self.loss!r}")
+        check_sparse(X)
         X, target = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=True)
         target = np.asarray(target, np.float64)
         if float(np.abs(target).max()) > _LARGEST:
             raise DataError(f"y has values of up to {np.abs(target).max():.3g} in size: too large; scale y down")
         weight = check_sample_weight(sample_weight, len(target))
         X, order, weight = counted(X, np.unique(target, return_inverse=True)[1], weight)
-        terms = _LOSSES[self.loss](target[order], float(self.C) * weight, float(self.epsilon))
+        terms = _LOSSES[self.loss](target[order], self._costs(weight), float(self.epsilon))
         result = self._fit_linear(Rows(X), terms, weight, solver, signs=False)
         d = X.shape[1]
         self.coef_ = result.w[:d].copy()
@@ -154,5 +152,6 @@ class SVMRegressor(RegressorMixin, Machine):
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Predicted values, of shape (n,)."""
         check_is_fitted(self, "coef_")
+        check_sparse(X)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         return np.asarray(X @ self.coef_) + self.intercept_

@@ -15,6 +15,7 @@ from ._estimator import LabelIndex, MarginEstimator, check_lengths, check_number
 from .errors import DataError
 from .status import Status
 from .structures.attributes import AttributeIndex, Tokens, encode_tokens
+from .structures.values import as_reals, check_largest
 
 __all__ = ["SequenceSVM"]
 
@@ -44,9 +45,10 @@ class SequenceSVM(MarginEstimator):
     tol : float, default=1e-2
         Relative duality gap at which to stop.
     max_passes : int, default=100
-        Passes over the data; one more may follow for the certificate.
+        Passes over the data, that of the certificate included (1 is taken for 2: a pass and its certificate).
     max_time : float, optional
-        Seconds.
+        Seconds, looked at within passes too; the pass of the certificate comes on top. With partly known labels, of
+        each round, as ``max_passes`` is.
     solver : str or solver object, default="auto"
         ``"frank_wolfe"``, ``"n_slack"``, ``"one_slack"``, ``"averaged_perceptron"``, ``"perceptron"``.
     completion_rounds : int, default=10
@@ -188,10 +190,15 @@ class SequenceSVM(MarginEstimator):
     def _training_tokens(self, X: Sequence[Any]) -> tuple[Tokens, AttributeIndex]:
         index = AttributeIndex()
         tokens = encode_tokens(X, index, grow=True)
-        if self.min_count > 1 and tokens.indices is not None:
-            often = np.bincount(tokens.indices, minlength=len(index)) >= self.min_count
-            index = index.restricted(often)
+        if self.min_count > 1 and tokens.indices is not None and len(tokens.indices):
+            counts = np.bincount(tokens.indices, minlength=len(index))
+            index = index.restricted(counts >= self.min_count)
             tokens = encode_tokens(X, index, grow=False)
+            if not len(index) and tokens.dense is None:
+                raise DataError(
+                    f"no attribute occurs in min_count = {self.min_count} tokens or more (the most frequent one in "
+                    f"{counts.max()}): there is nothing to learn from; lower min_count"
+                )
         if not len(index) and tokens.dense is None and tokens.start[-1]:
             raise DataError("no token has any attribute: there is nothing to learn from")
         return tokens, index
@@ -235,17 +242,30 @@ class SequenceSVM(MarginEstimator):
                 raise ValueError(f"loss must be 'hamming', 'normalized_hamming' or a cost matrix, not {self.loss!r}")
             costs = 1.0 - np.eye(n)
         else:
-            costs = np.array(self.loss, np.float64)
+            costs = as_reals(self.loss, "loss").copy()
         if self.label_weight is not None:
+            self._check_label_weight()
             if costs.shape != (n, n):
                 raise DataError(f"the cost matrix has shape {costs.shape}; it needs {(n, n)} for {n} labels")
             for label, factor in self.label_weight.items():
-                if not (isinstance(factor, numbers.Real) and 0 <= float(factor) < np.inf):
-                    raise DataError(f"label_weight of {label!r} is {factor!r}; it must be finite and at least 0")
                 if label not in labels.number:
                     raise DataError(f"label_weight names the label {label!r}, which is not in y")
-                costs[labels.number[label]] *= factor
-        return Structure(n, normalize=normalize, costs=costs, **_masks(self.forbidden, labels))
+                with np.errstate(over="ignore"):  # refused below, or by the structure
+                    costs[labels.number[label]] *= factor
+        check_largest(costs, "loss times label_weight")
+        structure = Structure(n, normalize=normalize, costs=costs, **_masks(self.forbidden, labels))
+        structure.label_names = labels.labels
+        return structure
+
+    def _check_label_weight(self) -> None:
+        if not isinstance(self.label_weight, Mapping):
+            raise DataError(
+                "label_weight must be a dict of labels and the factors on their losses, such as {'O': 0.5}, not "
+                f"{self.label_weight!r:.60}"
+            )
+        for label, factor in self.label_weight.items():
+            if not (isinstance(factor, numbers.Real) and 0 <= float(factor) < np.inf):
+                raise DataError(f"label_weight of {label!r} is {factor!r}; it must be finite and at least 0")
 
     def _initial(self, index: AttributeIndex, labels: LabelIndex, dense: Reals | None) -> Reals | None:
         """The weights of the last fit, moved to where the new fit has the same names."""
@@ -370,6 +390,8 @@ class SequenceSVM(MarginEstimator):
         for i, labels in enumerate(known):
             if labels is None:
                 continue
+            if isinstance(labels, str | bytes) or not hasattr(labels, "__len__"):
+                raise DataError(f"known: sequence {i} is a {type(labels).__name__}; give a list with one entry a token")
             if len(labels) != start[i + 1] - start[i]:
                 raise DataError(f"known: sequence {i} has {len(labels)} entries for {start[i + 1] - start[i]} tokens")
             for t, label in enumerate(labels):
@@ -381,6 +403,10 @@ class SequenceSVM(MarginEstimator):
                 except KeyError as error:
                     raise DataError(
                         f"known: sequence {i}, token {t}: the model has no label {error.args[0]!r}"
+                    ) from None
+                except TypeError:
+                    raise DataError(
+                        f"known: sequence {i}, token {t}: {label!r:.40} is neither a label nor a set of labels"
                     ) from None
                 allowed[start[i] + t] = False
                 allowed[start[i] + t, numbers] = True
@@ -509,13 +535,14 @@ def _masks(forbidden: Any, labels: LabelIndex) -> dict[str, NDArray[np.bool_]]:
         from .data.spans import forbidden_transitions
 
         forbidden = forbidden_transitions(labels.labels, forbidden)
+    if not isinstance(forbidden, Iterable):
+        raise ValueError(f"forbidden must be 'iob2', 'bioes' or a list of pairs of labels, not {forbidden!r}")
     for pair in forbidden:
-        try:
-            before, after = pair
-        except (TypeError, ValueError):
-            raise ValueError(f"forbidden must hold pairs of labels, not {pair!r}") from None
-        for label in (before, after):
-            if label is not None and label not in labels.number:
+        if isinstance(pair, str) or not isinstance(pair, Iterable) or len(both := tuple(pair)) != 2:
+            raise ValueError(f"forbidden must hold pairs of labels, not {pair!r}")
+        before, after = both
+        for label in both:
+            if label is not None and (not isinstance(label, Hashable) or label not in labels.number):
                 raise DataError(f"forbidden names the label {label!r}, which is not in y")
         if before is None and after is None:
             raise ValueError("forbidden: (None, None) says nothing")

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._estimator import MarginEstimator, check_lengths, check_sample_weight, resolve_n_jobs
 from .structures.base import Structure
+from .structures.plain import check_is_structure, checked_loss
 
 __all__ = ["StructuredSVM"]
 
@@ -33,9 +34,9 @@ class StructuredSVM(MarginEstimator):
     tol : float, default=1e-2
         Relative duality gap at which to stop.
     max_passes : int, default=100
-        Passes over the data; one more may follow for the certificate.
+        Passes over the data, that of the certificate included (1 is taken for 2: a pass and its certificate).
     max_time : float, optional
-        Seconds.
+        Seconds, looked at within passes too; the pass of the certificate comes on top.
     n_jobs : int, optional
         Threads for evaluations and predictions of compiled structures; the model does not depend on it.
     random_state : int or RandomState, optional
@@ -103,7 +104,7 @@ class StructuredSVM(MarginEstimator):
         from .solvers.oracle import make_oracle
 
         self._check_parameters()
-        check_lengths(X, y)
+        check_lengths(X, y, "examples")
         weight = check_sample_weight(sample_weight, len(y))
         oracle, _ = make_oracle(self.structure, X, y)
         initial = self.coef_ if self.warm_start and hasattr(self, "coef_") else None
@@ -115,6 +116,7 @@ class StructuredSVM(MarginEstimator):
     def predict(self, X: Sequence[Any]) -> list[Any]:
         """Best output of every input."""
         check_is_fitted(self, "coef_")
+        check_is_structure(self.structure)
         if not isinstance(self.structure, Structure):
             w = self.coef_.view()
             w.flags.writeable = False
@@ -128,8 +130,12 @@ class StructuredSVM(MarginEstimator):
 
     def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
         """Minus the mean task loss of plain structures; share of outputs predicted exactly for compiled ones."""
+        check_lengths(X, y, "examples")
         found = self.predict(X)
-        check_lengths(X, y)
         if not isinstance(self.structure, Structure):
-            return -float(np.mean([self.structure.loss(t, p) for t, p in zip(y, found, strict=True)]))
+            losses = [
+                checked_loss(self.structure.loss(true, predicted), type(self.structure).__name__, i)
+                for i, (true, predicted) in enumerate(zip(y, found, strict=True))
+            ]
+            return -float(np.mean(losses))
         return float(np.mean([np.array_equal(t, p) for t, p in zip(y, found, strict=True)]))

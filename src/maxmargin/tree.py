@@ -42,9 +42,9 @@ class TreeSVM(MarginEstimator):
     tol : float, default=1e-2
         Relative duality gap at which to stop.
     max_passes : int, default=100
-        Passes over the data; one more may follow for the certificate.
+        Passes over the data, that of the certificate included (1 is taken for 2: a pass and its certificate).
     max_time : float, optional
-        Seconds.
+        Seconds, looked at within passes too; the pass of the certificate comes on top.
     solver : str or solver object, default="auto"
         ``"frank_wolfe"``, ``"n_slack"``, ``"one_slack"``, ``"averaged_perceptron"``, ``"perceptron"``.
     n_jobs : int, optional
@@ -148,7 +148,7 @@ class TreeSVM(MarginEstimator):
         self._check_parameters()
         check_number(self, "min_count", low=1, integral=True)
         check_number(self, "horizontal", low=0, integral=True)
-        check_lengths(X, y)
+        _check_trees(X, y)
         weight = check_sample_weight(sample_weight, len(X))
         if weight is not None and (weight == 0).any():  # as if they had not been given
             kept = np.flatnonzero(weight > 0)
@@ -193,12 +193,14 @@ class TreeSVM(MarginEstimator):
         Raises
         ------
         DataError
-            When a tree has no words, or other numbers of them than its sentence: says which.
+            When ``y`` holds something else than trees, a tree has no words, or other numbers of them than its sentence:
+            says which.
         """
         from .metrics import bracket_scores
         from .structures.grammar import cleaned
 
         check_is_fitted(self, "coef_")
+        _check_trees(X, y)
         grammar = self.structure_.grammar
         true = [cleaned(tree, i, functions=grammar.functions, empty=grammar.empty) for i, tree in enumerate(y)]
         return float(bracket_scores(true, self.predict(X)).overall.f1)
@@ -216,6 +218,19 @@ class TreeSVM(MarginEstimator):
         if coef.shape != (structure.n_weights,):
             raise DataError(f"weights of shape {coef.shape}; the grammar and the features need {structure.n_weights}")
         self.structure_, self.coef_ = structure, coef
+
+
+def _check_trees(X: Any, y: Any) -> None:
+    """As many trees as sentences, and nothing else."""
+    from .data.brackets import Tree
+
+    hint = "y must be a list of Tree objects (maxmargin.data: parse_tree reads one from a text, read_trees a file)"
+    if isinstance(y, Tree | str):
+        raise DataError(f"{hint}, not a {type(y).__name__}")
+    check_lengths(X, y, "sentences")
+    for i, tree in enumerate(y):
+        if not isinstance(tree, Tree):
+            raise DataError(f"y[{i}] is a {type(tree).__name__}; {hint}")
 
 
 def _same(first: dict[str, Any], second: dict[str, Any]) -> bool:

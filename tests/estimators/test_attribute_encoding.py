@@ -50,6 +50,8 @@ def table(tokens: Tokens) -> Any:
     return sp.csr_array((data, tokens.indices, tokens.indptr), shape=shape).toarray()
 
 
+POINTING_OUTSIDE = sp.csr_array((np.ones(2), np.array([0, 1]), np.array([0, 1, 2])), shape=(2, 3))
+POINTING_OUTSIDE.indices[1] = 77
 EXPECTED = np.array([[1.0, 1, 0], [0, 1, 1], [0, 0, 0], [1, 0, 0]])
 NAMES = [[["a", "b"], ["b", "c"], []], [["a"]]]
 
@@ -194,6 +196,11 @@ def test_empty_sequences_in_every_form() -> None:
             r"sequence 0, token 0: attribute 'a' has value \[1, 2\].*2-D",
         ),
         ([[{"a": np.array([1.0])}]], r"sequence 0, token 0: attribute 'a' has value array"),
+        ([[{"a": 2.0}, {"a": np.array([1.0])}]], r"sequence 0, token 1: attribute 'a' has value array"),
+        ([[{"a": b"1.5"}]], "sequence 0, token 0: attribute 'a' has value b'1.5'"),
+        ([[{"a": np.timedelta64(3, "D")}]], "sequence 0, token 0: attribute 'a' has value"),
+        ([[["a"], [0.5, 2.0]]], "sequence 0, token 1 is a list of numbers among tokens with attributes"),
+        ([[["a"], ["b"]], [["c"], (1, 2)]], "sequence 1, token 1 is a list of numbers among tokens with attributes"),
         ([[{"a": 1}], [{"a": 1j}]], "sequence 1, token 0: attribute 'a' has value 1j"),
         ([[["x"], {"a": 1, "b": np.nan}]], "sequence 0, token 1: attribute 'b' has the value nan, which is not finite"),
         ([[{"a": -np.inf}]], "sequence 0, token 0: attribute 'a' has the value -inf"),
@@ -216,6 +223,12 @@ def test_empty_sequences_in_every_form() -> None:
         ([sp.csr_array(EXPECTED), sp.csr_array(EXPECTED[:, :2])], r"different numbers of columns: \[2, 3\]"),
         ([sp.csr_array(EXPECTED), sp.csr_array([[np.inf]])], "columns|not finite"),
         ([sp.csr_array([[np.inf]])], "not finite"),
+        (
+            [sp.csr_array(EXPECTED), POINTING_OUTSIDE],
+            "sequence 1 is a damaged sparse matrix: row 1 has an entry in col",
+        ),
+        (sp.csr_array(EXPECTED), "X must be a list of sequences, not a csr_array"),
+        (iter([[["a"]]]), "X must be a list of sequences, not a list_iterator"),
     ],
 )
 def test_what_cannot_be_read_is_named(X: Any, message: str) -> None:

@@ -21,6 +21,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from maxmargin import SVMClassifier, SVMRegressor
 from maxmargin.errors import DataError
+from maxmargin.solvers.frank_wolfe import FrankWolfe
 from maxmargin.status import Status
 
 RNG = np.random.default_rng(11)
@@ -29,6 +30,12 @@ Y = np.where(X @ [1.0, -1.0, 0.5, 0.0] + 0.5 * RNG.normal(size=60) > 0.2, "yes",
 VALUES = X @ [1.0, -2.0, 0.0, 0.5] + 3.0 + 0.2 * RNG.normal(size=60)
 TIGHT: dict[str, Any] = dict(tol=1e-9, solver="interior_point")
 LOSSES = pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+
+
+def damaged() -> Any:
+    rows = sp.csr_matrix(X)
+    rows.indices[0] = 9
+    return rows
 
 
 def objective(model: Any, rows: Any, sign: Any, c: Any, loss: str) -> float:
@@ -163,6 +170,7 @@ def test_pickles_clones_pipelines_and_searches(model: Any) -> None:
         ({"multi_class": "all"}, "multi_class must be 'ovr' or 'ovo'"),
         ({"solver": "frank_wolfe"}, "solver must be one of .*not 'frank_wolfe'"),
         ({"solver": None}, "solver must be one of"),
+        ({"solver": FrankWolfe()}, "solver must be one of"),
         ({"fit_intercept": False, "penalize_intercept": True}, "penalize_intercept=True needs fit_intercept=True"),
         ({"class_weight": {"maybe": 2}}, "names the class 'maybe', which is not in y"),
         ({"class_weight": "even"}, "class_weight must be"),
@@ -181,6 +189,8 @@ def test_wrong_options_are_refused(options: Any, message: str) -> None:
         (X, Y, {"sample_weight": np.r_[-1.0, np.ones(59)]}, r"sample_weight\[0\] is -1"),
         (X, Y, {"margin": np.zeros(60)}, r"margin\[0\] is 0"),
         (X, Y, {"margin": np.ones(3)}, "margin has shape"),
+        (X, Y, {"margin": ["wide"] * 60}, "margin must hold real numbers"),
+        (damaged(), Y, {}, "X is a damaged sparse matrix: row 0 has an entry in column 9"),
         (np.where(X > 1.5, np.nan, X), Y, {}, "NaN"),
         (X * 1e200, Y, {}, "too large to compute with"),
         (X, Y[:5], {}, "inconsistent numbers"),
@@ -271,3 +281,13 @@ def test_unscaled_data_and_any_C(name: str) -> None:
             model.set_params(tol=1e-6, random_state=0).fit(rows, y)
             assert model.certificate_.status is Status.CONVERGED, (C, model)
             assert model.certificate_.relative_gap <= 1e-6
+
+
+def test_max_time_ends_a_pass_in_the_middle() -> None:
+    rows = np.tile(X, (4000, 1)) + RNG.normal(size=(240_000, 4))
+    y = rows.sum(1) > 1.0
+    SVMClassifier(solver="coordinate_ascent", max_passes=2, tol=0.9).fit(rows[:100], y[:100])  # compiles what is needed
+    with pytest.warns(ConvergenceWarning, match="stopped by time limit"):
+        model = SVMClassifier(solver="coordinate_ascent", tol=0.0, max_time=1e-3).fit(rows, y)
+    assert model.certificate_.passes == 1  # that of the certificate
+    assert model.certificate_.dual <= model.certificate_.primal

@@ -160,6 +160,15 @@ BAD_PARAMETERS: list[tuple[dict[str, Any], str]] = [
     ({"loss": np.ones((2, 2))}, r"the cost matrix has shape \(2, 2\); it needs \(3, 3\)"),
     ({"loss": np.ones((3, 3))}, r"must be 0; entry \(0, 0\) is 1"),
     ({"loss": -COSTS}, "must be finite and at least 0"),
+    (
+        {"loss": [[0, 1, 1], [1, 0], [1, 1, 0]]},
+        "loss must be an array of real numbers: its rows have different lengths",
+    ),
+    ({"loss": COSTS.astype(str)}, "loss must hold real numbers"),
+    ({"loss": COSTS * 1j}, "loss must hold real numbers"),
+    ({"loss": 1e300 * (1 - np.eye(3))}, r"loss has an entry of 1e\+300: too large to compute with"),
+    ({"C": 1e300}, r"C times the largest sample weight is .*: too large to compute with .*; lower C or the weights"),
+    ({"class_weight": {"a": 1e308}}, "C times the largest sample weight is .*: too large to compute with"),
     ({"class_weight": {"z": 1.0}}, "class_weight names the class 'z', which is not in y"),
     ({"class_weight": {"a": -1.0}}, "class_weight"),
     ({"class_weight": "even"}, "class_weight"),
@@ -238,8 +247,90 @@ def test_data_that_cannot_be_learned_from() -> None:
         ([1, np.nan, 1], r"sample_weight\[1\] is nan; weights must be finite and at least 0"),
         ([1, 1, -2], r"sample_weight\[2\] is -2.0"),
         ([0, 0, 0], "sample_weight is zero for every example"),
+        ([[1, 1], [1, 1, 1], [1]], "sample_weight must be an array of real numbers: its rows have different lengths"),
+        (["a"] * 3, "sample_weight must hold real numbers, not .'a', 'a', 'a'."),
+        (["1"] * 3, "sample_weight must hold real numbers"),
+        ([1, 1, 1j], "sample_weight must hold real numbers"),
+        ([1, None, 1], "sample_weight must hold real numbers"),
+        ([1e308] * 3, "C times the largest sample weight is .*: too large to compute with"),
     ]:
         with pytest.raises(DataError, match=message):
             MulticlassSVM().fit(X, [0, 1, 1], weight)
     with pytest.raises(ValueError, match="features"):
         MulticlassSVM().fit(X, [0, 1, 1]).predict(np.ones((2, 3)))
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (["a", 1, 1, "a"], r"y mixes text with other labels \('a' and 1\)"),
+        ((1, 2, "a", 1), r"y mixes text with other labels \('a' and 1\)"),
+        (np.array(["a", 1, 1, "a"], object), "y mixes text with other labels"),
+        (["a", None, "a", "b"], r"y mixes text with other labels \('a' and None\)"),
+        (["a", np.nan, "a", "b"], r"y mixes text with other labels \('a' and nan\)"),
+        ([b"a", 1, 1, b"a"], r"y mixes bytes with other labels \(b'a' and 1\)"),
+        ([1, None, 1, 2], r"y mixes numbers with other labels \(1 and None\)"),
+    ],
+)
+def test_labels_of_several_kinds_are_refused(y: Any, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        MulticlassSVM().fit(np.eye(4), y)
+
+
+def test_labels_of_one_kind_keep_their_kind() -> None:
+    for y in ([True, 1, 0, False], [np.int64(3), 4, 4, np.int8(3)], ["a", np.str_("b"), "a", "b"]):
+        model = MulticlassSVM(random_state=0).fit(np.eye(4), y)
+        np.testing.assert_array_equal(model.classes_, np.unique(np.array(y)))
+
+
+@pytest.mark.parametrize("form", [sp.csr_matrix, sp.csc_array])
+def test_sparse_matrices_that_point_outside_are_refused(form: Any) -> None:
+    X, good = form(np.eye(4)[:, :3]), np.eye(4)[:, :3]
+    y = [0, 1, 0, 1]
+    model = MulticlassSVM(random_state=0).fit(good, y)
+    X.indices[2] = 77
+    inner, outer = ("column", "row") if X.format == "csr" else ("row", "column")
+    for call in (lambda: MulticlassSVM().fit(X, y), lambda: model.predict(X)):
+        with pytest.raises(DataError, match=f"X is a damaged sparse matrix: {outer} 2 has an entry in {inner} 77"):
+            call()
+    X.indices[2] = -1
+    with pytest.raises(DataError, match=f"{outer} 2 has an entry in {inner} -1"):
+        model.predict(X)
+    X.indices[2] = 2
+    X.indptr[1] = 3
+    with pytest.raises(DataError, match="X is a damaged sparse matrix: its indptr"):
+        MulticlassSVM().fit(X, y)
+
+
+@pytest.mark.parametrize("solver", ["frank_wolfe", "n_slack", "one_slack", "averaged_perceptron"])
+@pytest.mark.parametrize("size", [1.0, 9e99])
+def test_up_to_the_bound_everything_is_finite(data: Any, size: float, solver: str) -> None:
+    X, y = data
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = MulticlassSVM(C=1e50, solver=solver, max_passes=5, fit_intercept=False, random_state=0)
+        model.fit(np.asarray(X) / np.abs(X).max() * size, y)
+    certificate = model.certificate_
+    assert np.isfinite([certificate.primal, certificate.dual, *model.coef_.ravel()]).all()
+
+
+def test_coordinate_ascent_reaches_the_same_optimum() -> None:
+    rng = np.random.default_rng(8)
+    X = sp.random_array((120, 30), density=0.2, rng=rng, format="csr")
+    y = np.array(["a", "b", "c"])[rng.integers(0, 3, 120)]
+    costs = np.array([[0, 1, 2], [1, 0, 1], [3, 1, 0.0]])
+    options = dict(C=0.5, loss=costs, class_weight={"a": 2.0}, tol=1e-7, max_passes=20_000, random_state=0)
+    weight = np.arange(120) % 3
+    one, other = (
+        MulticlassSVM(solver=solver, **options).fit(X, y, weight) for solver in ("frank_wolfe", "coordinate_ascent")
+    )
+    assert other.solver_ == "coordinate_ascent"
+    assert other.certificate_.primal == pytest.approx(one.certificate_.primal, rel=2e-7)
+    np.testing.assert_allclose(other.coef_, one.coef_, atol=2e-3)
+    np.testing.assert_allclose(other.intercept_, one.intercept_, atol=2e-3)
+
+
+def test_coordinate_ascent_refuses_a_warm_start() -> None:
+    with pytest.raises(ValueError, match="has no warm start; set warm_start=False"):
+        MulticlassSVM(solver="coordinate_ascent", warm_start=True).fit(np.eye(4), [0, 1, 0, 1])

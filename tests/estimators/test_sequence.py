@@ -212,7 +212,7 @@ def test_rare_attributes_are_left_out() -> None:
     counts = {name: sum(name in token for x in X for token in x) for name in ["w=the", "low", "cap", "w=cat", "last"]}
     assert set(model.attributes_) == {name for name in [*counts, "w=dog", "w=sat"] if counts.get(name, 3) >= 3}
     assert model.attributes_[0] == "w=the"
-    with pytest.raises(DataError, match="no token has any attribute"):
+    with pytest.raises(DataError, match="no attribute occurs in min_count = 100 .*lower min_count"):
         SequenceSVM(min_count=100).fit(X, Y)
 
 
@@ -256,6 +256,17 @@ def test_data_that_cannot_be_learned_from(change: Any, message: str) -> None:
         ({"forbidden": [(None, "D")]}, "sequence 0 starts with a label that may not stand there"),
         ({"forbidden": [("V", None)]}, "sequence 0 ends with a label that may not stand there"),
         ({"forbidden": "bio"}, "bio"),
+        ({"forbidden": 5}, "forbidden must be 'iob2', 'bioes' or a list of pairs of labels, not 5"),
+        ({"forbidden": [5]}, "forbidden must hold pairs of labels, not 5"),
+        ({"forbidden": ["DN"]}, "forbidden must hold pairs of labels, not 'DN'"),
+        ({"forbidden": [(["D"], "N")]}, r"forbidden names the label \['D'\], which is not in y"),
+        ({"label_weight": "balanced"}, "label_weight must be a dict of labels and the factors .*, not 'balanced'"),
+        ({"label_weight": [1.0, 2.0, 3.0]}, "label_weight must be a dict"),
+        ({"label_weight": {"D": 1e308}, "loss": 1e90 * (1 - np.eye(3))}, "loss times label_weight .* too large|finite"),
+        ({"loss": [[0, 1], [1]]}, "loss must be an array of real numbers: its rows have different lengths"),
+        ({"loss": [["0", "1", "1"]] * 3}, "loss must hold real numbers"),
+        ({"loss": 1e200 * (1 - np.eye(3))}, r"loss times label_weight has an entry of 1e\+200: too large"),
+        ({"min_count": 100}, r"no attribute occurs in min_count = 100 tokens or more \(.* in \d+\): .*lower min_count"),
         ({"solver": "newton"}, "unknown solver"),
     ],
 )
@@ -317,3 +328,15 @@ def test_threads_make_no_difference(n_jobs: int) -> None:
     several = SequenceSVM(random_state=3, n_jobs=n_jobs).fit(X * 40, Y * 40)
     assert one.coef_.tobytes() == several.coef_.tobytes()
     assert one.predict(X * 40) == several.predict(X * 40)
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (["O", "I-X"], "sequence 0 uses a forbidden transition at position 1: 'O' to 'I-X'"),
+        (["I-X", "I-X"], "sequence 0 starts with a label that may not stand there: 'I-X'"),
+    ],
+)
+def test_forbidden_labels_are_named(labels: list[str], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        SequenceSVM(forbidden="iob2").fit([[["a"], ["b"]]], [labels])

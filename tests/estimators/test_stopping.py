@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 import warnings
 from collections.abc import Callable
@@ -24,9 +25,12 @@ from maxmargin.solvers.frank_wolfe import FrankWolfe
 from maxmargin.solvers.loop import minimize
 from maxmargin.solvers.n_slack import NSlack
 from maxmargin.solvers.one_slack import OneSlack
+from maxmargin.solvers.oracle import CompiledOracle, Deadline, OutOfTime, Work
+from maxmargin.solvers.passes import STATE_SIZE
 from maxmargin.solvers.perceptron import Perceptron
 from maxmargin.status import Status
-from solvers.enumeration import Case, ListedStructure, named_cases, plain_case
+from maxmargin.structures.multiclass import Multiclass
+from solvers.enumeration import Case, ListedStructure, multiclass_case, named_cases, plain_case
 
 SOLVERS: list[Solver] = [FrankWolfe(), FrankWolfe("plain", "gap", 0), NSlack(max_sweeps=20), OneSlack(), Perceptron()]
 
@@ -45,7 +49,9 @@ def case() -> Case:
 def test_max_passes(case: Case, solver: Any, max_passes: int) -> None:
     result = minimize(case.oracle, solver, C=100.0, tol=0.0, max_passes=max_passes, random_state=0)
     assert result.certificate.status is Status.PASS_LIMIT
-    assert max_passes <= result.certificate.passes <= max_passes + 1
+    # the pass of the certificate is one of them; a single pass would leave none for it
+    assert max(max_passes - 1, 2) <= result.certificate.passes <= max(max_passes, 2)
+    assert result.history[-1].passes == result.certificate.passes
     assert np.isfinite(result.certificate.primal)
 
 
@@ -65,6 +71,85 @@ def test_max_time(case: Case, solver: Any) -> None:
     assert result.certificate.status is Status.TIME_LIMIT
     # a pass takes 0.03 s, the certificate two of them, so only a few passes fit in
     assert 0.2 <= result.certificate.seconds <= time.perf_counter() - began < 2.0
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=named)
+def test_max_time_ends_a_pass_in_the_middle(case: Case, solver: Any) -> None:
+    """One pass alone would take ten times as long as is allowed."""
+    slow = plain_case(case)
+    minimize(slow.oracle, solver, C=2.0, tol=0.0, max_passes=2)  # compiles what is needed
+    argmax, calls = slow.structure.argmax, 0
+
+    def sleepy(*args: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        time.sleep(0.2 if calls < limit else 0.0)
+        return argmax(*args)
+
+    slow.structure.argmax, limit = sleepy, 10**9
+
+    def quick_from_now_on() -> None:
+        nonlocal limit
+        limit = 0
+
+    threading.Timer(0.9, quick_from_now_on).start()  # the pass of the certificate need not be waited for
+    result = minimize(slow.oracle, solver, C=2.0, tol=0.0, max_passes=10_000, max_time=0.3, random_state=0)
+    assert result.certificate.status is Status.TIME_LIMIT
+    assert result.certificate.passes == 1  # that of the certificate
+    assert result.certificate.primal == pytest.approx(case.listed.primal(result.w, np.full(case.n, 2.0)), rel=1e-9)
+    assert result.certificate.dual <= case.listed.optimum(np.full(case.n, 2.0))[1] * (1 + 1e-9)
+    result.check()  # the deadline is over, but not for this
+    assert minimize(slow.oracle, solver, C=2.0, tol=0.0, max_passes=3).certificate.passes >= 2
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_chunks_of_compiled_passes_look_at_the_deadline(n_jobs: int) -> None:
+    """Whatever was asked of the oracle ends with OutOfTime once the deadline has passed, and not before."""
+    rng = np.random.default_rng(0)
+    structure = Multiclass(3)
+    plain = CompiledOracle(structure, structure.encode(rng.normal(size=(300, 2)), np.arange(300) % 3))
+    examples, deadline = np.arange(300), Deadline()
+    oracle = plain.until(deadline)
+    work = Work.start(oracle.n_weights, np.ones(300))
+    w, state, weight = np.zeros(oracle.n_weights), np.zeros(STATE_SIZE), np.ones(300)
+    calls: list[Callable[[Any], Any]] = [
+        lambda o: o.evaluate(w, examples, n_jobs=n_jobs),
+        lambda o: o.evaluate(w, examples, work=work, n_jobs=n_jobs),
+        lambda o: o.frank_wolfe(work, examples),
+        lambda o: o.sweep(work, examples),
+        lambda o: o.best_cached(w, work.planes, examples),
+        lambda o: o.perceptron(w, w[:0], examples, weight, state),
+    ]
+    for call in calls:
+        deadline.at = np.inf
+        call(oracle)
+        deadline.at = 0.0
+        with pytest.raises(OutOfTime):
+            call(oracle)
+        call(plain)  # has none
+
+
+def test_a_warm_start_makes_progress_under_any_limit_of_passes(rows: Any) -> None:
+    for max_passes in (1, 2, 3):
+        model = MulticlassSVM(C=50.0, tol=1e-6, max_passes=max_passes, warm_start=True, random_state=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            gaps = [model.fit(*rows).certificate_.gap for _ in range(25)]
+        assert gaps[-1] < 0.5 * gaps[0]
+        assert model.n_iter_ <= max(max_passes, 2)
+
+
+@pytest.mark.parametrize("average", [True, False])
+def test_passes_of_the_perceptron_are_counted_one_by_one(average: bool) -> None:
+    """Separable data: the pass that finds it out and the one that looks at the mean are two."""
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    oracle = multiclass_case(X, (X[:, 0] > 0).astype(np.int64)).oracle
+    for max_passes in (2, 3, 5, 9, 200):
+        result = minimize(oracle, Perceptron(average=average), C=1.0, max_passes=max_passes, random_state=0)
+        assert result.certificate.passes <= max_passes
+        counts = [record.passes for record in result.history[:-1]]  # the last is the certificate's
+        assert counts == list(range(1, len(counts) + 1))
+    assert result.certificate.status is Status.SEPARATED
 
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=named)

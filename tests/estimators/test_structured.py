@@ -10,7 +10,7 @@ from sklearn.utils.validation import NotFittedError
 
 from maxmargin import MulticlassSVM, StructuredSVM
 from maxmargin.errors import DataError, StructureError
-from maxmargin.structures import PlainStructure, Structure
+from maxmargin.structures import PlainStructure, Structure, check_structure
 from maxmargin.structures.multiclass import Multiclass
 from solvers.enumeration import ListedStructure, multiclass_case, plain_case
 
@@ -84,7 +84,7 @@ def test_predictions_before_a_fit_and_of_nothing() -> None:
     for structure in (Classes(), Multiclass(3)):
         fitted = StructuredSVM(structure, random_state=0).fit(X, Y)
         assert fitted.predict(X[:0]) == []
-        with pytest.raises(DataError, match="15 sequences and y has 14"):
+        with pytest.raises(DataError, match="X has 15 examples and y has 14"):
             fitted.score(X, Y[:14])
 
 
@@ -111,7 +111,7 @@ def test_what_is_no_structure_is_refused(structure: Any, message: str) -> None:
 
 
 def test_data_that_do_not_fit_together() -> None:
-    with pytest.raises(DataError, match="15 sequences and y has 3"):
+    with pytest.raises(DataError, match="X has 15 examples and y has 3"):
         StructuredSVM(Classes()).fit(X, Y[:3])
     with pytest.raises(DataError, match="X is empty"):
         StructuredSVM(Classes()).fit([], [])
@@ -155,3 +155,73 @@ def test_threads_make_no_difference(n_jobs: int) -> None:
     one, several = (StructuredSVM(Multiclass(3), n_jobs=k, random_state=1).fit(X, Y) for k in (None, n_jobs))
     assert one.coef_.tobytes() == several.coef_.tobytes()
     assert several.predict(X) == one.predict(X)
+
+
+@pytest.mark.parametrize(
+    ("method", "answer", "message"),
+    [
+        ("loss", None, r"Broken: loss of example \d is None; it must be a number"),
+        ("loss", "0.5", r"Broken: loss of example \d is '0.5'; it must be a number"),
+        ("loss", [1.0], r"Broken: loss of example \d is \[1.0\]; it must be a number"),
+        ("loss", -1.0, r"Broken: loss of example \d is -1.0; it must be finite, at least 0"),
+        ("loss", 1e200, r"Broken: loss of example \d is 1e\+200; it must be finite, at least 0 and at most 1e\+100"),
+        ("joint_features", "abc", "Broken, example 0: joint_features must hold real numbers, not 'abc'"),
+        ("joint_features", ["1", "2"], "Broken, example 0: joint_features must hold real numbers"),
+        ("joint_features", None, "Broken, example 0: joint_features must hold real numbers, not None"),
+        ("joint_features", [[1.0], [1.0, 2.0]], "Broken, example 0: joint_features .* rows have different lengths"),
+        ("joint_features", 3.0, r"Broken, example 0: joint_features returned shape \(\)"),
+        ("joint_features", {0: "a"}, "Broken, example 0: values of joint_features must hold real numbers"),
+        ("joint_features", {0: None}, "Broken, example 0: values of joint_features must hold real numbers"),
+        ("joint_features", {"a": 1.0}, "Broken, example 0: feature index that is no integer"),
+    ],
+)
+@pytest.mark.parametrize("solver", ["auto", "one_slack"])
+def test_answers_of_the_wrong_kind_name_structure_and_example(
+    method: str, answer: Any, message: str, solver: str
+) -> None:
+    class Broken(Mappings):
+        pass
+
+    setattr(Broken, method, lambda self, *args: answer)
+    with pytest.raises((DataError, StructureError), match=message):
+        StructuredSVM(Broken(), solver=solver, random_state=0).fit(X[:3] + 0.1, [0, 1, 0])
+
+
+def test_losses_may_be_any_kind_of_number() -> None:
+    class Losses(Classes):
+        def __init__(self, kind: Any) -> None:
+            self.kind = kind
+
+        def loss(self, y_true: int, y: int) -> Any:
+            return self.kind(y != y_true)
+
+    expected = StructuredSVM(Classes(), random_state=0).fit(X, Y)
+    for kind in (int, bool, np.bool_, np.float32, np.array):
+        model = StructuredSVM(Losses(kind), random_state=0).fit(X, Y)
+        np.testing.assert_array_equal(model.coef_, expected.coef_)
+        assert model.score(X, Y) == expected.score(X, Y)
+    expected.structure = Losses(lambda wrong: None)
+    with pytest.raises(StructureError, match="Losses: loss of example 0 is None"):
+        expected.score(X, Y)
+
+
+@pytest.mark.parametrize("structure", [Classes, Multiclass])
+def test_a_class_is_no_structure(structure: Any) -> None:
+    name = structure.__name__
+    with pytest.raises(StructureError, match=rf"{name} is a class; give an instance of it, such as {name}\(\)"):
+        StructuredSVM(structure).fit(X, Y)
+    with pytest.raises(StructureError, match=f"{name} is a class; give an instance"):
+        check_structure(structure, X, Y)
+    model = StructuredSVM(Classes(), random_state=0).fit(X, Y)
+    model.structure = structure
+    with pytest.raises(StructureError, match=f"{name} is a class; give an instance"):
+        model.predict(X)
+
+
+@pytest.mark.parametrize("nothing", [None, 3, "abc", iter([1]), np.float64(1.0)])
+def test_what_is_no_list_of_examples(nothing: Any) -> None:
+    kind = type(nothing).__name__
+    with pytest.raises(DataError, match=f"y must be a list with an entry for each of the examples, not a {kind}"):
+        StructuredSVM(Classes()).fit(X, nothing)
+    with pytest.raises(DataError, match=f"X must be a list with an entry for each of the examples, not a {kind}"):
+        StructuredSVM(Classes()).fit(nothing, Y)

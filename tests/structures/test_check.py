@@ -447,6 +447,12 @@ def test_what_does_not_fit_together() -> None:
         check_structure(Bits(), X[:3], Y)
     with pytest.raises(DataError, match="no example"):
         check_structure(Bits(), [], [])
+    with pytest.raises(DataError, match="X must be a list of examples, not a NoneType"):
+        check_structure(Bits(), None, Y)
+    with pytest.raises(DataError, match="Y must be a list of examples, not a int"):
+        check_structure(Bits(), X, 3)  # type: ignore[arg-type]
+    with pytest.raises(StructureError, match="Bits is a class; give an instance of it"):
+        check_structure(Bits, X, Y)
     with pytest.raises(DataError, match="candidates has 1 entries for 4 examples"):
         check_structure(Bits(), X, Y, candidates=[[]])
     with pytest.raises(ValueError, match="n_weights and max_outputs must be at least 1"):

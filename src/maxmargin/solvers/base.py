@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .oracle import Evaluation, Oracle, Work
-from .passes import DUAL
+from .oracle import Deadline, Evaluation, Oracle, Work
+from .passes import DUAL, GAP
 from .planes import Planes
 
-__all__ = ["Problem", "Run", "Solver", "Step", "StructuredRun", "Task", "WarmStart", "to_dual_point"]
+__all__ = ["Problem", "Run", "Solver", "Step", "StructuredRun", "Task", "WarmStart", "sweep_until", "to_dual_point"]
 
 Ints = NDArray[np.int64]
 Reals = NDArray[np.float64]
+_VISITS = 2000
 
 
 @dataclass
@@ -70,6 +71,8 @@ class Task:
         Relative gap asked for.
     n_jobs : int
     warm : WarmStart or None
+    deadline : Deadline
+        Looked at within passes too; the outer loop sets it. A task without one is asked between passes only.
     """
 
     oracle: Oracle
@@ -80,11 +83,16 @@ class Task:
     tol: float
     n_jobs: int = 1
     warm: WarmStart | None = None
+    deadline: Deadline = field(default_factory=Deadline)
+
+    def __post_init__(self) -> None:
+        self.oracle = self.oracle.until(self.deadline)
 
     @property
     def c(self) -> Reals:
         """``C s_i`` of every example."""
-        return self.C * self.weight
+        with np.errstate(over="ignore"):  # refused by the outer loop
+            return np.asarray(self.C * self.weight)
 
     @property
     def name(self) -> str:
@@ -168,6 +176,20 @@ class StructuredRun(Run):
     def evaluate(self, w: Reals) -> Evaluation:
         return self.task.oracle.evaluate(w, self.task.examples, risk=True, n_jobs=self.task.n_jobs)
 
+    def most_violated(self, w: Reals, work: Work, *, risk: bool = False) -> Evaluation:
+        """An evaluation whose planes join the working set: the calls of the decoder are not wasted.
+
+        Raises
+        ------
+        StructureError
+            When a plane seen before beats the decoder's, which is then no maximum: names the example.
+        """
+        task = self.task
+        _, cached = task.oracle.best_cached(w, work.planes, task.examples)
+        found = task.oracle.evaluate(w, task.examples, work=work, risk=risk, n_jobs=task.n_jobs)
+        task.oracle.check_maximum(task.examples, found.slack, cached)
+        return found
+
 
 class Solver(Protocol):
     """A recipe: hyper-parameters of an algorithm, able to start runs."""
@@ -178,6 +200,27 @@ class Solver(Protocol):
 
     def start(self, task: Any) -> Run:
         """Begin a run on a task of the kind that the solver is for."""
+
+
+def sweep_until(task: Task, work: Work, examples: Ints, *, most: int, gap: float) -> float:
+    """Sweeps over the cached planes of examples, in random order, until their gap is at most ``gap``.
+
+    Entering a kernel costs as much as some hundred visits: of few examples, several sweeps go in one call, and their
+    mean gap counts.
+
+    Returns
+    -------
+    float
+        The gap met in the last sweeps, infinite when there was none.
+    """
+    together, done, left = max(1, _VISITS // len(examples)), 0, np.inf
+    while done < most and left > gap:
+        count = min(together, most - done)
+        work.state[GAP] = 0.0
+        task.oracle.sweep(work, np.concatenate([task.rng.permutation(examples) for _ in range(count)]))
+        left = float(work.state[GAP]) / count
+        done += count
+    return left
 
 
 def to_dual_point(oracle: Oracle, work: Work, examples: Ints) -> float:

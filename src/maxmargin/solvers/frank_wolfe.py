@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import passes
-from .base import Run, Step, StructuredRun, Task, to_dual_point
+from .base import Run, Step, StructuredRun, Task, sweep_until, to_dual_point
 from .block import AWAY, PAIRWISE, PLAIN
 from .oracle import Evaluation, Work
 from .planes import Planes
@@ -86,8 +86,7 @@ class _FrankWolfeRun(StructuredRun):
             self.dual()
         else:
             task.oracle.evaluate(task.warm.w, task.examples, work=self.work, n_jobs=task.n_jobs)
-            for _ in range(max(self.options.sweeps, 1)):
-                task.oracle.sweep(self.work, self._permuted())
+            sweep_until(task, self.work, task.examples, most=max(self.options.sweeps, 1), gap=0.0)
 
     def _permuted(self) -> NDArray[np.int64]:
         return self.task.rng.permutation(self.task.examples)
@@ -118,11 +117,7 @@ class _FrankWolfeRun(StructuredRun):
     def _sweeps(self, gap: float) -> None:
         """Sweeps over the cached planes until the decoder promises more than they do."""
         work, oracle_gaps = self.work, self.work.gaps.copy()
-        for _ in range(self.options.sweeps):
-            work.state[passes.GAP] = 0.0
-            self.task.oracle.sweep(work, self._permuted())
-            if work.state[passes.GAP] < _ENOUGH * gap:
-                break
+        sweep_until(self.task, work, self.task.examples, most=self.options.sweeps, gap=_ENOUGH * gap)
         work.gaps[:] = oracle_gaps
 
     def weights(self) -> NDArray[np.float64]:
@@ -136,13 +131,9 @@ class _FrankWolfeRun(StructuredRun):
         return to_dual_point(self.task.oracle, self.work, self.task.examples)
 
     def evaluate(self, w: NDArray[np.float64]) -> Evaluation:
-        """As any evaluation, and its planes join the working set: the calls of the decoder are not wasted.
-
-        Sampling then visits all examples once: an evaluation was due because the known gaps promised more than is
-        true.
-        """
+        """Sampling visits all examples once after it: it was due because the known gaps promised more than is true."""
         self._visited_all = False
-        return self.task.oracle.evaluate(w, self.task.examples, work=self.work, risk=True, n_jobs=self.task.n_jobs)
+        return self.most_violated(w, self.work, risk=True)
 
     def planes(self) -> Planes:
         return self.work.planes

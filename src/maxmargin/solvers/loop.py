@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,13 +15,15 @@ from ..errors import DataError, StructureError
 from ..problem import Certificate, Scaling, relative_gap
 from ..status import Status
 from .base import Problem, Run, Solver, Task, WarmStart
-from .oracle import Oracle
+from .oracle import Deadline, Oracle, OutOfTime
 from .planes import Planes
 
 __all__ = ["Record", "Result", "certify", "minimize", "run_to_tolerance"]
 
 Reals = NDArray[np.float64]
-_LARGEST = 1e100
+
+# With features of up to 1e100 (see check_magnitude) the squares of the weights stay finite.
+_LARGEST_COST = 1e50
 
 
 @dataclass(frozen=True)
@@ -153,9 +156,11 @@ def minimize(
     tol : float
         Relative duality gap at which to stop.
     max_passes : int
-        Passes of the decoder over the data, evaluations included (one more may follow for the certificate).
+        Passes of the decoder over the data, evaluations and the one for the certificate included. There is at least one
+        pass and its certificate: 1 is taken for 2.
     max_time : float, optional
-        Seconds.
+        Seconds. A pass of a structured problem is left in the middle when they are over, and the best weights so far
+        are kept; the pass for the certificate comes on top.
     random_state : int, Generator or None
         Seeds the order of the visits.
     n_jobs : int
@@ -218,12 +223,15 @@ class _Loop:
         check_every: int | None,
     ) -> None:
         largest = float(task.c.max(initial=0.0))
-        if largest > _LARGEST:
+        if largest > _LARGEST_COST:
             raise DataError(
-                f"C times the largest sample weight is {largest:.3g}: too large to compute with (at most {_LARGEST:g})"
+                f"C times the largest sample weight is {largest:.3g}: too large to compute with (at most "
+                f"{_LARGEST_COST:g}); lower C or the weights"
             )
         self.task, self.solver = task, solver
-        self.max_passes, self.max_time = max_passes, max_time
+        self.max_passes, self.max_time = max(max_passes, 2), math.inf if max_time is None else max_time
+        # tasks whose passes cannot be left in the middle have no deadline
+        self.deadline: Deadline = getattr(task, "deadline", Deadline())
         self.callback, self.check_every = callback, check_every
         self.began = time.perf_counter()
         self.passes = 0
@@ -240,15 +248,21 @@ class _Loop:
             run = self.solver.start(self.task)
             if run.exact_gap:
                 self.optimism = 1.0
+            self.deadline.at = self.began + self.max_time
             status = self._passes(run)
+        except OutOfTime:
+            status = Status.TIME_LIMIT
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
+        finally:
+            self.deadline.at = math.inf
         if run is None:  # interrupted before anything was there
             raise KeyboardInterrupt
         return self._finish(run, status)
 
     def _passes(self, run: Run) -> Status:
-        if self.task.warm is not None and self.task.warm.planes is not None and run.planes() is not None:
+        warm = self.task.warm is not None and self.task.warm.planes is not None and run.planes() is not None
+        if warm and self.max_passes > 2:
             # the dual point of an earlier fit may be good enough as it is
             certificate = self._evaluate(run)
             self.history.append(self._record(certificate))
@@ -257,8 +271,6 @@ class _Loop:
                 return Status.CONVERGED
             if stopped:
                 return Status.STOPPED
-            if self.passes >= self.max_passes:
-                return Status.PASS_LIMIT
         while True:
             self._keep_best()
             step = run.advance()
@@ -283,18 +295,19 @@ class _Loop:
                 return Status.STOPPED
             if self._stalled():
                 return Status.STALLED
-            if self.passes >= self.max_passes:
+            if self.passes + 2 > self.max_passes:  # another pass and its certificate
                 return Status.PASS_LIMIT
-            if self.max_time is not None and self._seconds() >= self.max_time:
+            if self._seconds() >= self.max_time:
                 return Status.TIME_LIMIT
 
     def _evaluate(self, run: Run, status: Status = Status.CONVERGED) -> Certificate:
         """Exact figures of the weights as they are; keeps the best weights and the best dual bound seen."""
         dual = run.dual()  # first: it also frees the weights of the rounding of the steps
         w = run.weights()
-        self.passes += 1
-        calls = self.passes * len(self.task.examples)
-        certificate = certify(run, w, dual, self.passes, calls, self._seconds(), run.label or self.solver.name, status)
+        passes = self.passes + 1
+        calls = passes * len(self.task.examples)
+        certificate = certify(run, w, dual, passes, calls, self._seconds(), run.label or self.solver.name, status)
+        self.passes = passes
         self.best_dual = max(self.best_dual, dual)
         if self.best is None or not run.keeps_best or certificate.primal <= self.best[0].primal:
             self.best, self.borrowed = (certificate, w), True

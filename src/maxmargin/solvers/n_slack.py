@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import passes
-from .base import Run, Step, StructuredRun, Task, to_dual_point
+from .base import Run, Step, StructuredRun, Task, sweep_until, to_dual_point
 from .block import PAIRWISE
 from .oracle import Evaluation, Work
 from .planes import Planes
@@ -93,15 +93,7 @@ class _NSlackRun(StructuredRun):
 
     def _solve(self, first: Ints, tol: float) -> float:
         """Pairwise sweeps until the gap over the working set is at most ``tol``; returns what is left of it."""
-        work, left = self.work, np.inf
-        order = first
-        for _ in range(self.options.max_sweeps):
-            work.state[passes.GAP] = 0.0
-            self.task.oracle.sweep(work, self.task.rng.permutation(order))
-            left = float(work.state[passes.GAP])
-            if left <= tol:
-                break
-        return left
+        return sweep_until(self.task, self.work, first, most=self.options.max_sweeps, gap=tol)
 
     def weights(self) -> Reals:
         return self.work.w
@@ -110,8 +102,7 @@ class _NSlackRun(StructuredRun):
         return to_dual_point(self.task.oracle, self.work, self.task.examples)
 
     def evaluate(self, w: Reals) -> Evaluation:
-        task = self.task
-        return task.oracle.evaluate(w, task.examples, work=self.work, risk=True, n_jobs=task.n_jobs)
+        return self.most_violated(w, self.work, risk=True)
 
     def planes(self) -> Planes:
         return self.work.planes

@@ -82,7 +82,8 @@ class _OneSlackRun(StructuredRun):
 
     def advance(self) -> Step:
         task = self.task
-        found = self._most_violated(self.w)
+        self.work.stamp += 1
+        found = self.most_violated(self.w, self.work)
         primal = 0.5 * float(self.w @ self.w) + float(task.c[task.examples] @ found.slack)
         if primal < self.best_primal:
             self.best_primal, self.best = primal, self.w.copy()
@@ -156,13 +157,5 @@ class _OneSlackRun(StructuredRun):
         return max(self._point(), 0.0) if self.cuts else 0.0
 
     def evaluate(self, w: Reals) -> Evaluation:
-        return self._most_violated(w, risk=True)
-
-    def _most_violated(self, w: Reals, *, risk: bool = False) -> Evaluation:
-        """The planes of the decoder join the working set; one that a plane seen before beats is no maximum."""
-        task = self.task
-        _, cached = task.oracle.best_cached(w, self.work.planes, task.examples)
         self.work.stamp += 1
-        found = task.oracle.evaluate(w, task.examples, work=self.work, risk=risk, n_jobs=task.n_jobs)
-        task.oracle.check_maximum(task.examples, found.slack, cached)
-        return found
+        return self.most_violated(w, self.work, risk=True)

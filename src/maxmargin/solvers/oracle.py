@@ -6,10 +6,12 @@ Solvers ask it for most violated planes under fixed weights (:meth:`Oracle.evalu
 
 from __future__ import annotations
 
+import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,8 +21,9 @@ from numpy.typing import NDArray
 from ..errors import DataError, StructureError
 from ..structures.base import Encoded, Structure, check_magnitude, freeze
 from ..structures.plain import (
-    METHODS,
     PlainData,
+    check_is_structure,
+    checked_loss,
     dense_vector,
     identity_features,
     identity_potentials_at,
@@ -29,7 +32,10 @@ from ..structures.plain import (
 from . import batch, passes
 from .planes import Planes, compacted, extended, new_planes
 
-__all__ = ["CompiledOracle", "Evaluation", "Oracle", "PlainOracle", "Work", "decode_all", "make_oracle"]
+__all__ = [
+    "CompiledOracle", "Deadline", "Evaluation", "Oracle", "OutOfTime", "PlainOracle", "Work", "chunks", "decode_all",
+    "make_oracle",
+]  # fmt: skip
 
 Ints = NDArray[np.int64]
 Reals = NDArray[np.float64]
@@ -38,6 +44,28 @@ _FIRST_CHUNK = 64
 _CHUNK_SECONDS = 0.3
 _KEEP_PASSES = 10
 _HELD_ENTRIES = 400_000
+
+
+class OutOfTime(Exception):
+    """The deadline of a run has passed; the outer loop catches it and keeps the best model so far."""
+
+
+@dataclass
+class Deadline:
+    """The moment at which a run is to end, looked at between the chunks of its passes.
+
+    Attributes
+    ----------
+    at : float
+        A time of ``time.perf_counter``; infinite when there is no limit.
+    """
+
+    at: float = math.inf
+
+    def check(self) -> None:
+        """Raise :class:`OutOfTime` once the moment has come."""
+        if time.perf_counter() >= self.at:
+            raise OutOfTime
 
 
 @dataclass
@@ -102,10 +130,18 @@ class Work:
         self.planes = extended(self.planes, planes // 2 + 1024, entries // 2 + n_entries + 4096)
 
 
-def chunks(order: Ints) -> Iterator[Ints]:
-    """Runs of ``order`` that each take about a third of a second, so that Ctrl-C and progress are served."""
+def chunks(order: Ints, deadline: Deadline | None = None) -> Iterator[Ints]:
+    """Runs of ``order`` that each take about a third of a second, so that Ctrl-C and progress are served.
+
+    Raises
+    ------
+    OutOfTime
+        Between two runs, when the deadline has passed.
+    """
     at, size = 0, _FIRST_CHUNK
     while at < len(order):
+        if at and deadline is not None:
+            deadline.check()
         begin = time.perf_counter()
         yield order[at : at + size]
         at += size
@@ -124,6 +160,13 @@ class Oracle(ABC):
     sizes: Ints
     features: Any
     potentials_at: Any
+    deadline: Deadline | None = None
+
+    def until(self, deadline: Deadline) -> Oracle:
+        """The same oracle, whose calls raise :class:`OutOfTime` when the deadline passes."""
+        timed = copy(self)
+        timed.deadline = deadline
+        return timed
 
     @abstractmethod
     def evaluate(
@@ -153,7 +196,7 @@ class Oracle(ABC):
     def sweep(self, work: Work, order: Ints) -> None:
         """One pass of steps over ``order`` on cached planes alone."""
         keys, values = self._buffers()
-        for run in chunks(order):
+        for run in chunks(order, self.deadline):
             passes.sweep(
                 self.potentials_at, self.features, self.pack, work.w, work.average, work.planes, run, work.c, work.rule,
                 work.stamp, self.sizes, work.state, work.gaps, keys, values,
@@ -168,7 +211,7 @@ class Oracle(ABC):
     def best_cached(self, w: Reals, planes: Planes, examples: Ints) -> tuple[Ints, Reals]:
         """Best cached plane of each example under ``w``, and its score."""
         ids, scores = np.empty(len(examples), np.int64), np.empty(len(examples))
-        for run in chunks(np.arange(len(examples))):
+        for run in chunks(np.arange(len(examples)), self.deadline):
             part = slice(run[0], run[-1] + 1)
             batch.best_cached(
                 self.potentials_at, self.pack, w, planes, self.sizes, examples[part], ids[part], scores[part]
@@ -241,12 +284,12 @@ class CompiledOracle(Oracle):
 
         # planes of a chunk are held back until it is inserted: bound their memory
         most = max(1, _HELD_ENTRIES // max(1, 2 * int(self.sizes[2]))) if work is not None else len(examples)
-        for lo, start, part, coef, plane_loss in _in_threads(run_one, len(examples), n_jobs, most):
+        for lo, start, part, coef, plane_loss in _in_threads(run_one, len(examples), n_jobs, most, self.deadline):
             if work is not None:
                 hi = lo + len(plane_loss)
                 wanted = np.ones(hi - lo, bool) if above is None else slack[lo:hi] > above[lo:hi]
                 self._insert(work, examples[lo:hi], ids[lo:hi], wanted, start, part, coef, plane_loss)
-        return Evaluation(_checked_slack(self, examples, slack), risks, ids)
+        return Evaluation(_checked_slack(self, examples, slack, w), risks, ids)
 
     def _insert(
         self,
@@ -277,7 +320,7 @@ class CompiledOracle(Oracle):
 
     def frank_wolfe(self, work: Work, order: Ints) -> None:
         keys, values = self._buffers()
-        for run in chunks(order):
+        for run in chunks(order, self.deadline):
             done = 0
             while done < len(run):
                 done += passes.frank_wolfe_pass(
@@ -304,7 +347,7 @@ class CompiledOracle(Oracle):
                 self.sizes,
                 state,
             )
-            for run in chunks(order)
+            for run in chunks(order, self.deadline)
         )
 
 
@@ -371,10 +414,7 @@ class PlainOracle(Oracle):
         raise DataError(f"{self.name}, example {i}: joint_features returned NaN or infinity")
 
     def _loss(self, i: int, y: Any) -> float:
-        value = float(self.structure.loss(self.Y[i], y))
-        if not 0.0 <= value < np.inf:
-            raise StructureError(f"{self.name}: loss of example {i} is {value!r}; it must be finite and at least 0")
-        return value
+        return checked_loss(self.structure.loss(self.Y[i], y), self.name, i)
 
     def evaluate(
         self,
@@ -390,6 +430,8 @@ class PlainOracle(Oracle):
         ids = np.full(len(examples), -1, np.int64)
         frozen, argmax = _read_only(w), self.structure.argmax
         for k, i in enumerate(examples.tolist()):
+            if k and self.deadline is not None:
+                self.deadline.check()
             if risk:
                 risks[k] = self._loss(i, argmax(self.X[i], frozen, None))
             y = argmax(self.X[i], frozen, self.Y[i])
@@ -399,7 +441,7 @@ class PlainOracle(Oracle):
                 slack[k] = loss + float(w[part] @ coef)
             if work is not None and (above is None or slack[k] > above[k]):
                 self._insert_one(work, k, i, part, coef, loss, ids)
-        return Evaluation(_checked_slack(self, examples, slack), risks, ids)
+        return Evaluation(_checked_slack(self, examples, slack, w), risks, ids)
 
     def _insert_one(
         self, work: Work, k: int, i: int, part: NDArray[np.int32], coef: Reals, loss: float, ids: Ints
@@ -421,6 +463,8 @@ class PlainOracle(Oracle):
         X, Y, argmax, frozen = self.X, self.Y, self.structure.argmax, _read_only(work.w)
         joint_features, loss_of = self._vector, self._loss
         for at in range(0, len(order), size):
+            if at and self.deadline is not None:
+                self.deadline.check()
             run = order[at : at + size]
             for k, i in enumerate(run.tolist()):
                 y = argmax(X[i], frozen, Y[i])
@@ -446,7 +490,9 @@ class PlainOracle(Oracle):
     def perceptron(self, w: Reals, average: Reals, order: Ints, s: Reals, state: Reals) -> int:
         mistakes = 0
         frozen = _read_only(w)
-        for i in order.tolist():
+        for k, i in enumerate(order.tolist()):
+            if k and self.deadline is not None:
+                self.deadline.check()
             part, coef = self._plane(i, self.structure.argmax(self.X[i], frozen, None))
             if len(part):
                 mistakes += 1
@@ -463,17 +509,12 @@ def make_oracle(structure: Any, X: Sequence[Any], Y: Sequence[Any]) -> tuple[Ora
     Raises
     ------
     StructureError
-        When the object is no structure: names the class and what it lacks.
+        When the object is no structure, or a class instead of an instance: names the class and what it lacks.
     """
+    check_is_structure(structure)
     if isinstance(structure, Structure):
         encoded = structure.encode(X, Y)
         return CompiledOracle(structure, encoded), encoded
-    missing = [name for name in METHODS if not callable(getattr(structure, name, None))]
-    if missing:
-        raise StructureError(
-            f"{type(structure).__name__} is no structure: it lacks {', '.join(missing)} (a plain structure defines "
-            f"{', '.join(METHODS)}; a compiled one derives from maxmargin.structures.Structure)"
-        )
     return PlainOracle(structure, X, Y), None
 
 
@@ -484,14 +525,17 @@ def _read_only(w: Reals) -> Reals:
     return view
 
 
-def _checked_slack(oracle: Oracle, examples: Ints, slack: Reals) -> Reals:
+def _checked_slack(oracle: Oracle, examples: Ints, slack: Reals, w: Reals) -> Reals:
     """Slacks are at least 0 because the truth is an output; a clearly negative one is a fault of the decoder."""
     if not np.isfinite(slack).all():
         i = int(examples[int(np.flatnonzero(~np.isfinite(slack))[0])])
         raise DataError(
             f"{oracle.name}: the score of example {i} overflowed; scale the features down (values of about 1 are best)"
         )
-    if oracle.exact and len(slack) and slack.min() < -1e-6 * (1.0 + np.abs(slack).max()):
+    lowest = -1e-6 * (1.0 + np.abs(slack).max(initial=0.0))
+    smallest = slack.min(initial=0.0)
+    # scores are sums of products that cancel: of very large weights some rounding is left, and nothing more is allowed
+    if oracle.exact and smallest < lowest and smallest < lowest - 1e-12 * np.abs(w).max(initial=0.0):
         k = int(slack.argmin())
         raise StructureError(
             f"{oracle.name}: the loss-augmented argmax of example {int(examples[k])} is not the maximum: its output "
@@ -500,11 +544,19 @@ def _checked_slack(oracle: Oracle, examples: Ints, slack: Reals) -> Reals:
     return np.maximum(slack, 0.0)
 
 
-def _in_threads(run: Any, n: int, n_jobs: int, most: int) -> Iterator[Any]:
-    """``run(lo, hi)`` over consecutive chunks in ``n_jobs`` threads; results in order, whatever their number."""
+def _in_threads(run: Any, n: int, n_jobs: int, most: int, deadline: Deadline | None = None) -> Iterator[Any]:
+    """``run(lo, hi)`` over consecutive chunks in ``n_jobs`` threads; results in order, whatever their number.
+
+    Raises
+    ------
+    OutOfTime
+        Between two chunks, when the deadline has passed.
+    """
     size, at = min(_FIRST_CHUNK, most), 0
     if n_jobs == 1:
         while at < n:
+            if at and deadline is not None:
+                deadline.check()
             begin = time.perf_counter()
             yield run(at, min(at + size, n))
             at += size
@@ -514,7 +566,9 @@ def _in_threads(run: Any, n: int, n_jobs: int, most: int) -> Iterator[Any]:
     with ThreadPoolExecutor(n_jobs) as pool:
         pending = [pool.submit(run, lo, min(lo + size, n)) for lo in range(0, n, size)]
         try:
-            for job in pending:
+            for k, job in enumerate(pending):
+                if k and deadline is not None:
+                    deadline.check()
                 yield job.result()
         finally:
             for job in pending:

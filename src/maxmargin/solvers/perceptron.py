@@ -51,20 +51,20 @@ class _PerceptronRun(StructuredRun):
         self.w = np.zeros(task.oracle.n_weights) if task.warm is None else np.array(task.warm.w, np.float64)
         self.average = np.zeros(task.oracle.n_weights if options.average else 0)
         self.state = np.zeros(passes.STATE_SIZE)
-        self.settled = False
+        self.settled = self.looked = False
 
     def advance(self) -> Step:
-        done = 0
         if not self.settled:
             order = self.task.rng.permutation(self.task.examples)
             mistakes = self.task.oracle.perceptron(self.w, self.average, order, self.task.weight, self.state)
-            self.settled, done = mistakes == 0, 1
+            self.settled = mistakes == 0
+            separated = self.settled and not self.options.average
         else:
-            self.state[passes.STEPS] *= 2.0
-        separated = self.settled
-        if self.settled and self.options.average:
-            separated, done = self._mean_separates(), done + 1
-        return Step(done, np.inf, 0.0, ready=separated, separated=separated)
+            if self.looked:
+                self.state[passes.STEPS] *= 2.0
+            self.looked = True
+            separated = self._mean_separates()
+        return Step(1, np.inf, 0.0, ready=separated, separated=separated)
 
     def _mean_separates(self) -> bool:
         """A pass that moves nothing, as all its steps have weight 0."""

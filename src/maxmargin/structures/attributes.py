@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from .._compiled import compiled
 from ..errors import DataError
+from .values import check_sparse, is_real
 
 __all__ = ["AttributeIndex", "Tokens", "encode_tokens"]
 
@@ -109,7 +111,7 @@ def encode_tokens(X: Sequence[Any], index: AttributeIndex, *, grow: bool, n_dens
     DataError
         For anything that cannot be read; names the sequence and the token.
     """
-    if isinstance(X, str | bytes | Mapping):
+    if isinstance(X, str | bytes | Mapping) or not hasattr(X, "__len__") or hasattr(X, "tocsr"):
         raise DataError(f"X must be a list of sequences, not a {type(X).__name__}")
     names: list[Any] = []
     dense: list[tuple[int, NDArray[np.float64]]] = []
@@ -150,6 +152,7 @@ def _two_parts(sequence: Any, i: int) -> tuple[Any, NDArray[np.float64] | None]:
     if isinstance(sequence, np.ndarray) and sequence.dtype != object:
         return None, _dense(sequence, i)
     if hasattr(sequence, "tocsr"):
+        check_sparse(sequence, f"sequence {i}")
         return sequence.tocsr(), None
     if (
         isinstance(sequence, tuple)
@@ -240,7 +243,20 @@ def _from_names(
         raise DataError(
             f"sequence {i}, token {t}: attribute {name!r} cannot be a name: names are strings or other hashable values"
         ) from None
+    if grow and any(isinstance(name, Real) for name in index.names()):
+        _refuse_stray_vectors(names)
     return _canonical(indptr, numbers, values, len(index))
+
+
+def _refuse_stray_vectors(names: list[Any]) -> None:
+    """A vector among tokens of attributes: the first token of its sequence decides what the sequence is."""
+    for i, sequence in enumerate(names):
+        for t, token in enumerate(sequence):
+            if isinstance(token, list | tuple | np.ndarray) and len(token) and is_real(token[0]):
+                raise DataError(
+                    f"sequence {i}, token {t} is a list of numbers among tokens with attributes; numbers in a list are "
+                    "a dense vector (give the ids of sparse attributes as a set, as {id: value}, or as strings)"
+                )
 
 
 def _refuse_odd_tokens(names: list[Any]) -> None:
@@ -269,11 +285,13 @@ def _names_and_values(names: list[Any], tokens: list[Any], total: int) -> tuple[
         else:
             flat.extend(token)
             numbers.extend(repeat(1.0, len(token)))
-    try:
-        values = None if any(value is None for value in numbers) else np.array(numbers, np.float64)
-    except (TypeError, ValueError, OverflowError):
-        values = None
-    if values is None or values.ndim != 1:  # lists and arrays of equal lengths make a matrix
+    values: NDArray[np.float64] | None = None
+    if set(map(type, numbers)) <= {float, int, bool, np.float64} or all(map(is_real, numbers)):
+        try:
+            values = np.array(numbers, np.float64)
+        except OverflowError:
+            pass
+    if values is None:  # NumPy would also take text, times, and lists of equal lengths
         k = next(k for k, value in enumerate(numbers) if not _is_number(value))
         i, t = _position(names, k)
         raise DataError(
@@ -299,12 +317,12 @@ def _is_hashable(name: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    """Whether a float can hold it; an array of one number is none."""
+    """Whether it is a number that a float can hold."""
+    if not is_real(value):
+        return False
     try:
-        if np.ndim(value):
-            return False
         float(value)
-    except (TypeError, ValueError, OverflowError):
+    except OverflowError:
         return False
     return True
 

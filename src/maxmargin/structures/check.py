@@ -13,6 +13,7 @@ from .check_compiled import COMPILED_CHECKS, CompiledCheck
 from .check_plain import PLAIN_CHECKS, PlainCheck
 from .check_report import CheckReport, Finding, Ledger
 from .check_tools import Candidates
+from .plain import check_is_structure
 
 __all__ = ["CheckReport", "Finding", "check_structure"]
 
@@ -70,15 +71,21 @@ def check_structure(
     Raises
     ------
     StructureError
-        At the first fault: names the class, the example, the numbers that disagree, and what to mend.
+        When a class is given instead of an instance, and at the first fault: names the class, the example, the numbers
+        that disagree, and what to mend.
     DataError
         When there is no example, or ``X``, ``Y`` and ``candidates`` do not fit together.
     """
     if n_weights < 1 or max_outputs < 1:
         raise ValueError(f"n_weights and max_outputs must be at least 1, not {n_weights!r} and {max_outputs!r}")
+    if isinstance(structure, type):
+        check_is_structure(structure)
+    compiled = isinstance(structure, Structure)  # its encode knows other forms of X
+    for name, values in (("Y", Y),) if compiled else (("X", X), ("Y", Y)):
+        if not hasattr(values, "__len__"):
+            raise DataError(f"{name} must be a list of examples, not a {type(values).__name__}")
     if len(Y) == 0:
         raise DataError("no example to check the structure on; give a few small ones")
-    compiled = isinstance(structure, Structure)
     if not compiled and len(X) != len(Y):
         raise DataError(f"X has {len(X)} examples but Y has {len(Y)}")
     checks = COMPILED_CHECKS if compiled else PLAIN_CHECKS

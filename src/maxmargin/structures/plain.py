@@ -21,11 +21,14 @@ from numpy.typing import NDArray
 
 from .._compiled import compiled
 from ..errors import DataError, StructureError
-from .base import Pack, freeze
+from .base import Pack, Structure, freeze
+from .values import LARGEST, as_reals, is_real
 
 __all__ = [
     "PlainData",
     "PlainStructure",
+    "check_is_structure",
+    "checked_loss",
     "identity_features",
     "identity_potentials_at",
     "plain_pack",
@@ -53,6 +56,44 @@ class PlainStructure:
     def argmax(self, x: Any, w: NDArray[np.float64], y_true: Any = None) -> Any:
         """Best output; with ``y_true`` the best for the loss plus the score."""
         raise StructureError(f"{type(self).__name__} must define argmax(x, w, y_true=None)")
+
+
+def check_is_structure(structure: Any) -> None:
+    """Refuse what cannot be a structure of either kind.
+
+    Raises
+    ------
+    StructureError
+        For a class instead of an instance, and for an object that lacks methods: names them.
+    """
+    if isinstance(structure, type):
+        raise StructureError(f"{structure.__name__} is a class; give an instance of it, such as {structure.__name__}()")
+    if isinstance(structure, Structure):
+        return
+    missing = [name for name in METHODS if not callable(getattr(structure, name, None))]
+    if missing:
+        raise StructureError(
+            f"{type(structure).__name__} is no structure: it lacks {', '.join(missing)} (a plain structure defines "
+            f"{', '.join(METHODS)}; a compiled one derives from maxmargin.structures.Structure)"
+        )
+
+
+def checked_loss(value: Any, name: str, i: int) -> float:
+    """What ``loss`` of the structure ``name`` returned for example ``i``, as a float.
+
+    Raises
+    ------
+    StructureError
+        When it is no number, negative, not finite or too large.
+    """
+    if type(value) is not float and not is_real(value):
+        raise StructureError(f"{name}: loss of example {i} is {' '.join(repr(value).split()):.40}; it must be a number")
+    loss = float(value)
+    if not 0.0 <= loss <= LARGEST:
+        raise StructureError(
+            f"{name}: loss of example {i} is {loss!r}; it must be finite, at least 0 and at most {LARGEST:g}"
+        )
+    return loss
 
 
 class PlainData(NamedTuple):
@@ -116,25 +157,27 @@ def dense_vector(
         return vector
     if isinstance(vector, Mapping):
         if n_features is None:
-            raise StructureError("joint_features returns mappings: the structure must set n_features")
+            raise StructureError(f"{what}: joint_features returns mappings: the structure must set n_features")
         try:
             index = np.fromiter(map(operator.index, vector), np.int64, len(vector))
         except TypeError:
             raise DataError(f"{what}: feature index that is no integer in {list(vector)!r:.60}") from None
         if len(index) and (index.min() < 0 or index.max() >= n_features):
             raise DataError(f"{what}: feature index outside 0..{n_features - 1}")
-        value, length = np.fromiter(vector.values(), np.float64, len(vector)), n_features
+        value, length = as_reals(list(vector.values()), f"{what}: values of joint_features"), n_features
+        if value.ndim != 1:
+            raise DataError(f"{what}: joint_features returned a mapping whose values are no numbers")
     elif hasattr(vector, "tocsr"):
         row = vector.tocsr(copy=True)
         if row.shape[0] != 1:
             raise DataError(f"{what}: joint_features returned a matrix of shape {row.shape}; it must be one row")
         row.sum_duplicates()
-        index, value, length = row.indices, row.data, row.shape[1]
+        index, value, length = row.indices, as_reals(row.data, f"{what}: joint_features"), row.shape[1]
     else:
-        dense = np.ascontiguousarray(vector, np.float64)
-        if np.ndim(vector) != 1:
-            raise DataError(f"{what}: joint_features returned shape {np.shape(vector)}; it must be one vector")
-        return dense
+        dense = as_reals(vector, f"{what}: joint_features")
+        if dense.ndim != 1:
+            raise DataError(f"{what}: joint_features returned shape {dense.shape}; it must be one vector")
+        return np.ascontiguousarray(dense)
     out = np.zeros(length) if buffer is None or len(buffer) != length else buffer
     out[:] = 0.0
     out[index] = value

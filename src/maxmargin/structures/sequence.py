@@ -114,7 +114,14 @@ class Sequence(Structure):
     allowed_initial, allowed_final : bool arrays of shape (n_labels,), optional
     allowed_transitions : bool array of shape (n_labels, n_labels), optional
         ``[from, to]``.
+
+    Attributes
+    ----------
+    label_names : sequence of length n_labels or None
+        What messages call the labels; their numbers where it is not set.
     """
+
+    label_names: SequenceOf[Any] | None = None
 
     decode = staticmethod(_decode)
     parts = staticmethod(_parts)
@@ -236,13 +243,19 @@ class Sequence(Structure):
         if len(bad):
             i = int(np.searchsorted(start, bad[0], side="right") - 1)
             t = int(bad[0] - start[i])
-            raise DataError(
-                f"sequence {i} uses a forbidden transition at position {t}: label number {target[bad[0] - 1]} to "
-                f"{target[bad[0]]}"
-            )
-        for kind, where in (("starts", bad_first), ("ends", bad_last)):
+            labels = self._named(target[bad[0] - 1], target[bad[0]])
+            raise DataError(f"sequence {i} uses a forbidden transition at position {t}: {labels}")
+        for kind, where, at in (("starts", bad_first, start[:-1]), ("ends", bad_last, start[1:] - 1)):
             if len(where):
-                raise DataError(f"sequence {int(where[0])} {kind} with a label that may not stand there")
+                i = int(where[0])
+                label = self._named(target[at[i]])
+                raise DataError(f"sequence {i} {kind} with a label that may not stand there: {label}")
+
+    def _named(self, *labels: int) -> str:
+        """What messages call a label, or one and the next."""
+        if self.label_names is None:
+            return f"label number {' to '.join(map(str, labels))}"
+        return " to ".join(repr(self.label_names[label]) for label in labels)
 
     def output(self, encoded: Encoded, i: int, out: NDArray[np.int32]) -> NDArray[np.int32]:
         """Label numbers of the sequence."""

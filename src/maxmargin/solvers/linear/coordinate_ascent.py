@@ -158,7 +158,7 @@ class _CoordinateRun(Run):
         order = in_blocks(self.active, task.rng)
         kept = np.ones(len(order), bool)
         at = 0
-        for run in chunks(order):
+        for run in chunks(order, task.deadline):
             _visit(
                 rows.data, rows.indices, rows.indptr, rows.shape[1], *task.terms, self.norm2, self.a, self.w, run,
                 kept[at : at + len(run)], self.limits, state,

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..._compiled import compiled
 from ..base import Run, Step, WarmStart
-from ..oracle import Evaluation, chunks
+from ..oracle import Deadline, Evaluation, chunks
 from .coordinate_ascent import in_blocks
 from .rows import Rows
 
@@ -57,12 +57,14 @@ class MulticlassTask:
     name: str = "multiclass machine"
     warm: WarmStart | None = None
     exact: bool = True
+    deadline: Deadline = field(default_factory=Deadline)
     examples: Ints = field(init=False)
     c: Reals = field(init=False)
 
     def __post_init__(self) -> None:
         self.examples = np.arange(len(self.weight))
-        self.c = self.C * self.weight
+        with np.errstate(over="ignore"):  # refused by the outer loop
+            self.c = self.C * self.weight
 
     def penalty(self, w: Reals) -> float:
         """``1/2 |W|^2``."""
@@ -230,7 +232,7 @@ class _CrammerSingerRun(Run):
         order = in_blocks(np.flatnonzero(self.visited), task.rng)
         kept = np.ones(len(order), bool)
         at = 0
-        for run in chunks(order):
+        for run in chunks(order, task.deadline):
             _visit(
                 rows.data, rows.indices, rows.indptr, rows.shape[1], task.target, task.costs, task.c,
                 rows.squared_norms, self.a, self.W, run, kept[at : at + len(run)], self.limit, state,

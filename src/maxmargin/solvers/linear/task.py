@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ...terms import Terms
 from ..base import WarmStart
-from ..oracle import Evaluation
+from ..oracle import Deadline, Evaluation
 from .intercept import best_intercept
 from .rows import Rows
 
@@ -51,12 +51,14 @@ class LinearTask:
     scale: float = 1.0
     warm: WarmStart | None = None
     exact: bool = True
+    deadline: Deadline = field(default_factory=Deadline)
     examples: Ints = field(init=False)
     c: Reals = field(init=False)
 
     def __post_init__(self) -> None:
         self.examples = np.arange(len(self.weight))
-        self.c = self.C * self.weight
+        with np.errstate(over="ignore"):  # refused by the outer loop
+            self.c = self.C * self.weight
 
     @property
     def n_weights(self) -> int:

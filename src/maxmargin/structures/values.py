@@ -1,0 +1,96 @@
+"""Numbers and sparse matrices as users give them: refused in their terms before anything computes with them."""
+
+from __future__ import annotations
+
+import numbers
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import DataError
+
+__all__ = ["LARGEST", "as_reals", "check_largest", "check_sparse", "is_real"]
+
+LARGEST = 1e100
+"""Losses beyond it, and features, have squares and sums of squares that could overflow."""
+
+
+def is_real(value: Any) -> bool:
+    """Whether a value is one real number: no text, no span of time, no array unless of no dimension."""
+    if isinstance(value, np.ndarray):
+        return value.ndim == 0 and value.dtype.kind in "biuf"
+    return isinstance(value, numbers.Real | Decimal | np.bool_) and not isinstance(value, np.timedelta64)
+
+
+def as_reals(values: Any, name: str) -> NDArray[np.float64]:
+    """An array of real numbers as float64, of whatever shape; NaN and infinity pass.
+
+    Raises
+    ------
+    DataError
+        For text, complex numbers, other objects, and rows of different lengths: begins with ``name``.
+    """
+    try:
+        out = np.asarray(values)
+        if out.dtype.kind in "biuf":
+            return np.asarray(out, np.float64)
+        if out.dtype.kind == "O" and all(map(is_real, out.ravel().tolist())):
+            return out.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        why = "its rows have different lengths" if "inhomogeneous" in str(error) else str(error)
+        raise DataError(f"{name} must be an array of real numbers: {why}") from None
+    raise DataError(f"{name} must hold real numbers, not {' '.join(repr(values).split()):.60}")
+
+
+def check_largest(values: NDArray[np.float64], name: str) -> None:
+    """Refuse finite values above :data:`LARGEST` in size.
+
+    Raises
+    ------
+    DataError
+        Names the largest.
+    """
+    largest = float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
+    if largest > LARGEST:
+        raise DataError(f"{name} has an entry of {largest:.3g}: too large to compute with (at most {LARGEST:g})")
+
+
+def check_sparse(X: Any, what: str = "X") -> None:
+    """Refuse a SciPy matrix whose stored indices point outside of it: SciPy and compiled code would follow them.
+
+    Parameters
+    ----------
+    X : anything
+        Only matrices in CSR and CSC form are looked at; the other forms cannot be given such indices.
+    what : str
+        Its name in messages.
+
+    Raises
+    ------
+    DataError
+        Names the row and the column.
+    """
+    form = getattr(X, "format", None)
+    if form not in ("csr", "csc") or not hasattr(X, "indptr"):
+        return
+    outer, inner = ("row", "column") if form == "csr" else ("column", "row")
+    n, width = X.shape if form == "csr" else X.shape[::-1]
+    indptr, indices = np.asarray(X.indptr), np.asarray(X.indices)
+    if len(indptr) != n + 1 or indptr[0] != 0 or (np.diff(indptr) < 0).any() or indptr[-1] > len(indices):
+        raise DataError(
+            f"{what} is a damaged sparse matrix: its indptr must have {n + 1} entries that rise from 0 to at most "
+            f"{len(indices)}, the number of stored indices"
+        )
+    if len(indices) != len(X.data):
+        raise DataError(
+            f"{what} is a damaged sparse matrix: {len(X.data)} values are stored for {len(indices)} indices"
+        )
+    if len(indices) and (indices.min() < 0 or indices.max() >= width):
+        k = int(np.flatnonzero((indices < 0) | (indices >= width))[0])
+        at = int(np.searchsorted(indptr, k, side="right")) - 1
+        raise DataError(
+            f"{what} is a damaged sparse matrix: {outer} {at} has an entry in {inner} {indices[k]}, but there are "
+            f"{width} {inner}s only"
+        )
