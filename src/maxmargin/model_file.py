@@ -53,7 +53,7 @@ def save_model(estimator: Any, path: _Path, *, metadata: Mapping[str, Any] | Non
 
     Parameters
     ----------
-    estimator : MulticlassSVM, SequenceSVM, TreeSVM or StructuredSVM
+    estimator : MulticlassSVM, SequenceSVM, TreeSVM, StructuredSVM or SVMRanker
     path : path
     metadata : mapping of str to plain values, optional
         Anything to be kept with the model; :func:`load_with_metadata` gives it back.
@@ -107,7 +107,7 @@ def load_model(path: _Path, *, structure: Any = None) -> Any:
 
     Returns
     -------
-    MulticlassSVM, SequenceSVM, TreeSVM or StructuredSVM
+    MulticlassSVM, SequenceSVM, TreeSVM, StructuredSVM or SVMRanker
 
     Raises
     ------
@@ -167,8 +167,9 @@ def _restored(contents: Contents, structure: Any) -> tuple[Any, dict[str, Any]]:
         parameters["structure"] = structure
     estimator = getattr(import_module(f".{module}", __package__), name)(**parameters)
     estimator._check_parameters()
-    if abs(estimator.n_jobs or 1) > _MOST_JOBS:
-        raise ValueError(f"n_jobs is {estimator.n_jobs}")
+    n_jobs = getattr(estimator, "n_jobs", None) or 1  # not every estimator has it
+    if abs(n_jobs) > _MOST_JOBS:
+        raise ValueError(f"n_jobs is {n_jobs}")
     parts = {key: decoder.decode(value) for key, value in values["parts"].items()}
     if contents.kind == "structured":
         if parts["coef"].ndim != 1:

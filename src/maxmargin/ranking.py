@@ -239,7 +239,7 @@ class SVMRanker(MarginEstimator):
 
     def strength_table(self) -> list[tuple[Any, float]]:
         """Items and their scores after :meth:`fit_comparisons`, the strongest first."""
-        check_is_fitted(self, "strengths_")
+        check_is_fitted(self, "strengths_", msg="strength_table needs comparisons: call fit_comparisons first")
         order = np.argsort(-self.strengths_, kind="stable")
         return list(zip(self.items_[order].tolist(), self.strengths_[order].tolist(), strict=True))
 

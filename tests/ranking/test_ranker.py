@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import pickle
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, KFold
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import check_estimator
 
-from maxmargin import SVMRanker
+from maxmargin import SVMRanker, load_model, save_model
 from maxmargin.data import read_svmlight
 from maxmargin.errors import DataError
 from maxmargin.metrics import ndcg, swapped_pairs
@@ -215,3 +216,19 @@ def test_prediction_needs_a_fit_and_the_same_features() -> None:
         SVMRanker().predict(X)
     with pytest.raises(ValueError, match="2 features"):
         SVMRanker().fit(X, Y, QID).predict(X[:, :2])
+
+
+def test_a_model_file_ranks_the_same(tmp_path: Path) -> None:
+    frame = pd.DataFrame(UNSORTED_X, columns=["a", "b", "c"])
+    model = SVMRanker(loss="squared_hinge", random_state=3).fit(frame, UNSORTED_Y, UNSORTED_QID)
+    save_model(model, tmp_path / "m")
+    loaded = load_model(tmp_path / "m")
+    np.testing.assert_array_equal(loaded.predict(frame), model.predict(frame))
+    assert loaded.get_params() == model.get_params()
+    assert loaded.certificate_ == model.certificate_
+    with pytest.raises(NotFittedError, match="call fit_comparisons first"):
+        loaded.strength_table()
+
+    teams = SVMRanker().fit_comparisons(None, ["Ajax", "Bonn"], ["Bonn", "Celta"])
+    save_model(teams, tmp_path / "m")
+    assert load_model(tmp_path / "m").strength_table() == teams.strength_table()
