@@ -105,9 +105,12 @@ def accumulate(features, pack, planes, examples, ids, scale, out):
             )  # fmt: skip
 
 
-@kernel(lambda: types.void(signatures().potentials_at, signatures().pack, _W, PLANES, _I8, _I8, _I8, _F8))
+@kernel(lambda: types.void(signatures().potentials_at, signatures().pack, _F8, PLANES, _I8, _I8, _I8, _F8))
 def best_cached(potentials_at, pack, w, planes, sizes, examples, ids, scores):
-    """The best cached plane of each example under ``w`` and its score."""
+    """The best cached plane of each example under ``w`` and its score.
+
+    ``w`` is a writable array, as in the passes: for read-only ones the functions below would be compiled once more.
+    """
     theta = np.empty(sizes[0])
     scratch = np.zeros(sizes[0])
     for k in range(len(examples)):

@@ -78,15 +78,6 @@ def _finish(features, pack, w, average, planes, i, c, scores, oracle, rule, stam
     state[WEIGHT] += state[STEPS]
 
 
-@compiled
-def _revisit(
-    potentials_at, features, pack, w, average, planes, i, c, oracle, rule, stamp, state, gaps, theta, scratch, work
-):
-    """A step of example ``i`` from its cached planes alone: only the potentials they touch are gathered."""
-    scores = cached_scores(potentials_at, pack, w, planes, i, theta, scratch)
-    _finish(features, pack, w, average, planes, i, c, scores, oracle, rule, stamp, state, gaps, scratch, work)
-
-
 @kernel(
     lambda: types.int64(
         signatures().potentials, signatures().augment, signatures().decode, signatures().parts, signatures().loss,
@@ -164,9 +155,10 @@ def sweep(
     scratch = np.zeros(sizes[0])
     for k in range(len(order)):
         i = order[k]
-        _revisit(
-            potentials_at, features, pack, w, average, planes, i, c[i], np.int64(-1), rule, stamp, state, gaps, theta,
-            scratch, (keys, values),
+        scores = cached_scores(potentials_at, pack, w, planes, i, theta, scratch)
+        _finish(
+            features, pack, w, average, planes, i, c[i], scores, np.int64(-1), rule, stamp, state, gaps, scratch,
+            (keys, values),
         )  # fmt: skip
 
 
@@ -229,8 +221,9 @@ def plain_visits(data, w, average, planes, examples, vectors, loss, c, rule, sta
         oracle = insert(planes, i, data.part, data.coef, n, loss[k], stamp)
         if k > 0 or not fresh:
             oracle = np.int64(-1)
-        _revisit(
-            None, None, None, w, average, planes, i, c[i], oracle, rule, stamp, state, gaps, w, data.scratch,
+        scores = cached_scores(None, None, w, planes, i, w, data.scratch)
+        _finish(
+            None, None, w, average, planes, i, c[i], scores, oracle, rule, stamp, state, gaps, data.scratch,
             (data.keys, data.values),
         )  # fmt: skip
     return len(examples)

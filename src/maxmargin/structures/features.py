@@ -115,7 +115,9 @@ def features(pack, i, parts, coef, m, keys, values):
     if several_rows:
         while size < 2 * need:
             size *= 2
-    table = np.full(size, -1, np.int32)
+    table = np.empty(size, np.int32)  # a loop compiles ten times as fast as np.full
+    for q in range(size):
+        table[q] = -1
     ones = len(pack.values) == 0
     n = np.int64(0)
     # sparse features first: only they need the table
@@ -145,7 +147,9 @@ def features(pack, i, parts, coef, m, keys, values):
         if n_dense == 0:
             continue
         n_labels = pack.groups[g, 0]
-        slot_of = np.full(max_labels, -1, np.int64)
+        slot_of = np.empty(max_labels, np.int64)
+        for q in range(max_labels):
+            slot_of[q] = -1
         for q in range(m):
             where, row, label = _locate(pack, i, parts[q])
             if where != g:
