@@ -22,10 +22,20 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import maxmargin.data.container as container
-from maxmargin import MulticlassSVM, SequenceSVM, StructuredSVM, load_model, save_model
+from maxmargin import (
+    MulticlassSVM,
+    OneClassSVM,
+    SequenceSVM,
+    StructuredSVM,
+    SVMClassifier,
+    SVMRegressor,
+    load_model,
+    save_model,
+)
 from maxmargin.data.container import Contents, read_container, write_container
 from maxmargin.errors import ModelFileError, StructureError
 from maxmargin.model_file import load_with_metadata
@@ -106,6 +116,65 @@ def test_multiclass_comes_back(y: Any, parameters: dict[str, Any], tmp_path: Pat
         loaded = back(model, tmp_path)
         assert_same(model, loaded, X)
         assert np.array_equal(model.decision_function(X), loaded.decision_function(X))
+
+
+PLAIN_MACHINES: list[Any] = [
+    SVMClassifier(),
+    SVMClassifier(kernel="rbf", class_weight="balanced"),
+    SVMClassifier(kernel="poly", multi_class="ovo", coef0=1.0),
+    SVMClassifier(nu=0.3),
+    SVMRegressor(loss="squared_epsilon_insensitive"),
+    SVMRegressor(kernel="sigmoid"),
+    SVMRegressor(kernel="rbf", nu=0.5, penalize_intercept=False),
+    OneClassSVM(kernel="cosine"),
+    OneClassSVM(kernel="linear"),
+]
+
+
+@pytest.mark.parametrize("model", PLAIN_MACHINES, ids=str)
+def test_plain_machines_come_back(model: Any, tmp_path: Path) -> None:
+    rows = np.random.default_rng(0).normal(size=(30, 3))
+    y: Any = rows[:, 0] if isinstance(model, SVMRegressor) else np.array(["a", "b", "c"])[np.arange(30) % 3]
+    fitted = clone(model).fit(rows, y)
+    assert_same(fitted, back(fitted, tmp_path), rows)
+    sparse = sp.csr_matrix(rows * (rows > 0))
+    fitted = clone(model).fit(sparse, y)
+    assert np.array_equal(fitted.predict(sparse), back(fitted, tmp_path).predict(sparse))
+    if model.kernel != "linear":
+        K = rows @ rows.T
+        fitted = clone(model).set_params(kernel="precomputed").fit(K, y)
+        assert_same(fitted, back(fitted, tmp_path), K)
+
+
+def test_a_kernel_of_ones_own_is_not_kept(tmp_path: Path) -> None:
+    rows = np.random.default_rng(0).normal(size=(9, 2))
+    model = OneClassSVM(kernel=lambda A, B: A @ B.T).fit(rows)
+    with pytest.raises(ModelFileError, match="the parameter kernel .* is of type function"):
+        save_model(model, tmp_path / "m.model")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("support", np.arange(3.0), "support vectors"),
+        ("dual_coef", np.ones((2, 5)), "coefficients of shape"),
+        ("points", np.ones((2, 3)), "support vectors of shape"),
+        ("center", np.ones(2), "a center of shape"),
+        ("gamma", -1.0, "gamma must be"),
+        ("n_features", 0, "0 features"),
+        ("n_features", 4, "support vectors of shape"),
+        ("intercept", np.ones(2), "intercepts of shape"),
+        ("n_support", np.ones(3), "numbers of support vectors"),
+        ("classes", np.array([1, 1]), "the classes must be two or more"),
+    ],
+)
+def test_parts_of_a_machine_that_do_not_fit(name: str, value: Any, message: str) -> None:
+    rows = np.random.default_rng(0).normal(size=(30, 3))
+    model = SVMClassifier(kernel="rbf").fit(rows, rows[:, 0] > 0)
+    parts = model._to_parts() | {name: value}
+    with pytest.raises(ValueError, match=message):
+        SVMClassifier(kernel="rbf")._from_parts(parts)
 
 
 def test_names_of_columns_come_back(tmp_path: Path) -> None:

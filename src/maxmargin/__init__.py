@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .classifier import SVMClassifier
     from .model_file import load_model, save_model
     from .multiclass import MulticlassSVM
+    from .one_class import OneClassSVM
     from .problem import Certificate
     from .ranking import SVMRanker
     from .regressor import SVMRegressor
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Certificate",
     "MulticlassSVM",
+    "OneClassSVM",
     "SVMClassifier",
     "SVMRanker",
     "SVMRegressor",
@@ -40,6 +42,7 @@ __all__ = [
 _HOME_OF = {
     "Certificate": "problem",
     "MulticlassSVM": "multiclass",
+    "OneClassSVM": "one_class",
     "SVMClassifier": "classifier",
     "SVMRanker": "ranking",
     "SVMRegressor": "regressor",

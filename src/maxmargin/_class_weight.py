@@ -11,7 +11,7 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from .errors import DataError
 
-__all__ = ["weights_of_rows"]
+__all__ = ["class_factors", "weights_of_rows"]
 
 
 def weights_of_rows(
@@ -40,8 +40,21 @@ def weights_of_rows(
     ValueError
         When ``class_weight`` is none of the above.
     """
-    if class_weight is None:
+    factors = class_factors(class_weight, classes, y, used)
+    if factors is None:
         return weight
+    out = np.where(used, 1.0, 0.0) if weight is None else weight.copy()
+    with np.errstate(over="ignore"):  # refused where C is known
+        out[used] *= factors[np.searchsorted(classes, y[used])]
+    return out
+
+
+def class_factors(
+    class_weight: Any, classes: NDArray[Any], y: NDArray[Any], used: NDArray[np.bool_]
+) -> NDArray[np.float64] | None:
+    """Factors of the classes, in their order; None when there are none. See :func:`weights_of_rows`."""
+    if class_weight is None:
+        return None
     if isinstance(class_weight, dict):
         known = set(np.unique(y).tolist())
         for label, factor in class_weight.items():
@@ -54,9 +67,6 @@ def weights_of_rows(
         factors = compute_class_weight("balanced", classes=classes, y=y[used])
     else:
         raise ValueError(f"class_weight must be a dict, 'balanced' or None, not {class_weight!r}")
-    out = np.where(used, 1.0, 0.0) if weight is None else weight.copy()
-    with np.errstate(over="ignore"):  # refused where C is known
-        out[used] *= factors[np.searchsorted(classes, y[used])]
-    if not out.any():
+    if not factors.any():
         raise DataError("class_weight is zero for every class in y: there is nothing to learn from")
-    return out
+    return np.asarray(factors, np.float64)

@@ -82,7 +82,7 @@ class Machine(MarginEstimator):
         self._finish(worst)
 
 
-def counted(X: Any, number: Ints, weight: Reals | None) -> tuple[Any, Ints, Reals]:
+def counted(X: Any, number: Ints, weight: Reals | None, *, merge: bool = True) -> tuple[Any, Ints, Reals]:
     """The rows that count, their positions in the data, and their weights, all positive.
 
     In small sets equal rows of equal targets become one, in an order that follows from their content: then neither
@@ -90,7 +90,7 @@ def counted(X: Any, number: Ints, weight: Reals | None) -> tuple[Any, Ints, Real
     """
     n = X.shape[0]
     check_magnitude(X.data if sp.issparse(X) else X.reshape(-1) if X.flags.c_contiguous else X)
-    if (X.nnz if sp.issparse(X) else X.size) <= _MERGED_ENTRIES:
+    if merge and (X.nnz if sp.issparse(X) else X.size) <= _MERGED_ENTRIES:
         X = X.astype(np.float64)
         if sp.issparse(X):
             X = X.tocsr()

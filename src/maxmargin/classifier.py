@@ -1,4 +1,4 @@
-"""Support vector classification with a free intercept, for two classes or more."""
+"""Support vector classification with a free intercept, for two classes or more, linear or with a kernel."""
 
 from __future__ import annotations
 
@@ -12,30 +12,50 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._class_weight import weights_of_rows
+from ._class_weight import class_factors
 from ._estimator import check_one_kind, check_sample_weight
-from ._machine import Machine, check_margin, check_switches, counted
+from ._kernel_machine import KernelMachine, canonical, nu_for_classes, points_of
+from ._machine import check_margin, check_switches, counted
 from .errors import DataError
+from .kernels import check_precomputed
 from .solvers.linear.rows import Rows
+from .solvers.loop import Result
 from .structures.values import check_sparse
 from .terms import hinge, squared_hinge
 
 __all__ = ["SVMClassifier"]
 
+Reals = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
 _LOSSES = {"hinge": hinge, "squared_hinge": squared_hinge}
 
 
-class SVMClassifier(ClassifierMixin, Machine):
+class SVMClassifier(ClassifierMixin, KernelMachine):
     """Support vector classifier with a certificate.
 
     Two classes: minimises ``1/2 |w|^2 + C sum_i s_i (m_i - y_i (<w, x_i> + b))_+`` (or the square of the bracket),
     with ``y_i`` plus 1 for the second class. More classes: one such problem for each class against the rest, or for
-    each pair; the certificate is that of their sum.
+    each pair; the certificate is that of their sum. With a kernel ``k`` the score is
+    ``sum_j beta_j k(x_j, x) + b`` and ``|w|^2`` is ``sum_ij beta_i beta_j k(x_i, x_j)``.
 
     Parameters
     ----------
     C : float, default=1.0
         Weight of the slacks; ``C = 1 / (lambda n)`` gives the lambda form.
+    kernel : {"linear", "poly", "rbf", "sigmoid", "cosine", "precomputed"} or callable, default="linear"
+        See :mod:`maxmargin.kernels`; a callable takes two matrices of rows and returns all values between them.
+    gamma : float, "scale" or "auto", default="scale"
+        Of the poly, rbf and sigmoid kernels; ``"scale"`` is ``1 / (n_features * X.var())``, ``"auto"`` is
+        ``1 / n_features``.
+    coef0 : float, default=0.0
+        Of the poly and sigmoid kernels.
+    degree : int, default=3
+        Of the poly kernel.
+    nu : float in (0, 1], optional
+        Instead of ``C``, which is not used then: a bound of the share of margin errors from above and of support
+        vectors from below (Schoelkopf, Smola, Williamson, Bartlett 2000). The certificate is that of
+        ``1/2 |w|^2 + sum_i s_i (rho - y_i f_i)_+ - nu rho sum_i s_i``; the coefficients are divided by ``rho``.
     loss : {"hinge", "squared_hinge"}, default="hinge"
     multi_class : {"ovr", "ovo"}, default="ovr"
         One problem for each class against the rest, or one for each pair of classes. (One problem for all classes
@@ -52,9 +72,12 @@ class SVMClassifier(ClassifierMixin, Machine):
         Passes over the data (iterations of the interior point method count as one each).
     max_time : float, optional
         Seconds, for each of the problems.
-    solver : {"auto", "coordinate_ascent", "interior_point"} or solver object, default="auto"
+    solver : {"auto", "coordinate_ascent", "interior_point", "block_smo"} or solver object, default="auto"
         ``"auto"`` begins with coordinate ascent and goes over to the interior point method where that is shorter, as
-        on unscaled features or for a large ``C``; ``solver_`` and ``solver_reason_`` say what was chosen and why.
+        on unscaled features or for a large ``C``; with a kernel it is block SMO, which is for kernels only.
+        ``solver_`` and ``solver_reason_`` say what was chosen and why.
+    cache_mb : float, default=500.0
+        Bound of the memory for kernel values, in millions of bytes.
     random_state : int or RandomState, optional
         Order of the visits.
     verbose : int, default=0
@@ -66,6 +89,14 @@ class SVMClassifier(ClassifierMixin, Machine):
     ----------
     classes_ : array of shape (n_classes,)
     coef_ : array of shape (1, n_features), or (n_problems, n_features)
+        With ``kernel="linear"`` only.
+    support_, support_vectors_, dual_coef_ : arrays
+        With a kernel or ``nu``: rows that the scores depend on, their features, and their coefficients of shape
+        ``(n_problems, n_support)``.
+    n_support_ : int64 array of shape (n_classes,)
+        How many of them each class has.
+    kernel_ : Kernel
+        With its parameters resolved.
     intercept_ : array of shape (1,) or (n_problems,)
     certificate_ : Certificate
     history_ : list of Record
@@ -87,11 +118,17 @@ class SVMClassifier(ClassifierMixin, Machine):
     classes_: NDArray[Any]
     coef_: NDArray[np.float64]
     intercept_: NDArray[np.float64]
+    n_support_: NDArray[np.int64]
 
     def __init__(
         self,
         C: float = 1.0,
         *,
+        kernel: Any = "linear",
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        degree: int = 3,
+        nu: float | None = None,
         loss: Literal["hinge", "squared_hinge"] = "hinge",
         multi_class: Literal["ovr", "ovo"] = "ovr",
         fit_intercept: bool = True,
@@ -101,11 +138,17 @@ class SVMClassifier(ClassifierMixin, Machine):
         max_passes: int = 1000,
         max_time: float | None = None,
         solver: Any = "auto",
+        cache_mb: float = 500.0,
         random_state: Any = None,
         verbose: int = 0,
         callback: Callable[..., Any] | None = None,
     ) -> None:
         self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.degree = degree
+        self.nu = nu
         self.loss = loss
         self.multi_class = multi_class
         self.fit_intercept = fit_intercept
@@ -115,14 +158,10 @@ class SVMClassifier(ClassifierMixin, Machine):
         self.max_passes = max_passes
         self.max_time = max_time
         self.solver = solver
+        self.cache_mb = cache_mb
         self.random_state = random_state
         self.verbose = verbose
         self.callback = callback
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
     def fit(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, margin: ArrayLike | None = None
@@ -154,6 +193,8 @@ class SVMClassifier(ClassifierMixin, Machine):
             raise ValueError(f"loss must be one of {sorted(_LOSSES)}, not {self.loss!r}")
         if self.multi_class not in ("ovr", "ovo"):
             raise ValueError(f"multi_class must be 'ovr' or 'ovo', not {self.multi_class!r}")
+        if self.nu is not None and (self.loss != "hinge" or margin is not None):
+            raise ValueError("SVMClassifier: nu is for the hinge loss without wanted margins")
         check_one_kind(y)
         check_sparse(X)
         X, truth = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
@@ -165,40 +206,86 @@ class SVMClassifier(ClassifierMixin, Machine):
         number = np.minimum(np.searchsorted(classes, truth), len(classes) - 1)
         if len(classes) < 2:
             raise DataError(f"SVMClassifier needs at least two classes; y has one class only: {classes.tolist()[0]!r}")
-        weight = weights_of_rows(self.class_weight, weight, classes, truth, used)
+        factors = class_factors(self.class_weight, classes, truth, used)
+        if factors is not None and not factors.all():
+            weight = np.where(used & (factors[number] > 0.0), 1.0 if weight is None else weight, 0.0)
+        precomputed = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        if precomputed:
+            check_precomputed(X)
         groups = (
             number if wanted is None else np.unique(np.column_stack([number, wanted]), axis=0, return_inverse=True)[1]
         )
-        X, order, weight = counted(X, np.asarray(groups).reshape(-1), weight)
+        X, order, counts = counted(X, np.asarray(groups).reshape(-1), weight, merge=not precomputed)
+        if precomputed:
+            X = X[:, order]
         number = number[order]
+        with np.errstate(over="ignore"):  # refused where C is known
+            weight = counts if factors is None else counts * factors[number]
         wanted = np.ones(len(order)) if wanted is None else wanted[order]
+        self.classes_ = classes
+        fit = self._fit_all_by_kernel if self._by_kernel else self._fit_all_linear
+        self._take_over(fit(X, order, counts, weight, wanted, number, solver))
+        return self
+
+    def _fit_all_linear(
+        self, X: Any, order: Ints, counts: Reals, weight: Reals, wanted: Reals, number: Ints, solver: Any
+    ) -> list[Result]:
         results = []
         whole = Rows(X)
-        for part, sign in self._problems(number, len(classes)):
+        for part, sign, _ in self._problems(number):
             rows = whole if part is None else Rows(X[part])
             s, m = (weight, wanted) if part is None else (weight[part], wanted[part])
             terms = _LOSSES[self.loss](sign, self._costs(s), m)
             results.append(self._fit_linear(rows, terms, s, solver, signs=True))
-        self.classes_ = classes
+        self._forget("support_", "support_vectors_", "dual_coef_", "n_support_", "kernel_")
         d = X.shape[1]
         self.coef_ = np.array([result.w[:d] for result in results])
         self.intercept_ = np.array([result.w[d] if self.fit_intercept else 0.0 for result in results])
-        self._take_over(results)
-        return self
+        return results
 
-    def _problems(
-        self, number: NDArray[np.int64], n_classes: int
-    ) -> Iterator[tuple[NDArray[np.int64] | None, NDArray[np.float64]]]:
-        """Rows (None: all) and signs of every two-class problem."""
-        if n_classes == 2:
-            yield None, np.where(number == 1, 1.0, -1.0)
+    def _fit_all_by_kernel(
+        self, X: Any, order: Ints, counts: Reals, weight: Reals, wanted: Reals, number: Ints, solver: Any
+    ) -> list[Result]:
+        kernel = self._make_kernel(X, counts)
+        results, intercepts, coefficients = [], [], []
+        for part, sign, what in self._problems(number):
+            rows = np.arange(len(order)) if part is None else part
+            points, s = X if part is None else points_of(kernel, X, rows), weight[rows]
+            if self.nu is None:
+                terms = _LOSSES[self.loss](sign, self._costs(s), wanted[rows])
+                result = self._fit_kernel(kernel, points, terms, s, solver, C=float(self.C), signs=True)
+                beta = result.w[: len(rows)]
+                intercept = self._intercept_of(beta, result.w[len(rows) :])
+            else:
+                terms, totals, group = nu_for_classes(sign, s, float(self.nu), what)
+                result = self._fit_kernel(
+                    kernel, points, terms, s, solver, C=1.0, signs=False, totals=totals, group=group
+                )
+                beta, intercept = canonical(result.w[: len(rows)], result.w[len(rows) :], float(self.nu))
+            results.append(result)
+            intercepts.append(intercept)
+            coefficients.append(np.zeros(len(order)))
+            coefficients[-1][rows] = beta
+        self.intercept_ = np.array(intercepts)
+        self._keep_support(kernel, X, order, np.array(coefficients))  # coef_ too, of a linear kernel
+        of_row = dict(zip(order.tolist(), number.tolist(), strict=True))
+        support = np.array([of_row[row] for row in self.support_.tolist()], np.int64)
+        self.n_support_ = np.bincount(support, minlength=len(self.classes_))
+        return results
+
+    def _problems(self, number: Ints) -> Iterator[tuple[Ints | None, Reals, str]]:
+        """Rows (None: all) and signs of every two-class problem, and what it is in messages."""
+        names = self.classes_.tolist()
+        if len(names) == 2:
+            yield None, np.where(number == 1, 1.0, -1.0), ""
         elif self.multi_class == "ovr":
-            for k in range(n_classes):
-                yield None, np.where(number == k, 1.0, -1.0)
+            for k, name in enumerate(names):
+                yield None, np.where(number == k, 1.0, -1.0), f" for {name!r} against the rest"
         else:
-            for first, second in combinations(range(n_classes), 2):
+            for first, second in combinations(range(len(names)), 2):
                 part = np.flatnonzero((number == first) | (number == second))
-                yield part, np.where(number[part] == first, 1.0, -1.0)
+                what = f" for {names[first]!r} against {names[second]!r}"
+                yield part, np.where(number[part] == first, 1.0, -1.0), what
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Scores: of shape (n,) for two classes (positive: the second), else (n, n_classes).
@@ -206,10 +293,8 @@ class SVMClassifier(ClassifierMixin, Machine):
         With ``multi_class="ovo"`` a class scores its wins over the others, and a part below one half of the sum of its
         margins, which decides between equal numbers of wins.
         """
-        check_is_fitted(self, "coef_")
-        check_sparse(X)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        scores = np.asarray(X @ self.coef_.T) + self.intercept_
+        check_is_fitted(self, "intercept_")
+        scores = self._scores(X) + self.intercept_
         if len(self.classes_) == 2:
             return np.asarray(scores[:, 0])
         return scores if len(scores.T) == len(self.classes_) and self.multi_class == "ovr" else self._votes(scores)
@@ -231,3 +316,28 @@ class SVMClassifier(ClassifierMixin, Machine):
         best = (decision > 0).astype(int) if decision.ndim == 1 else decision.argmax(1)
         predicted: NDArray[Any] = self.classes_[best]
         return predicted
+
+    def _to_parts(self) -> dict[str, Any]:
+        """What a model file keeps, beyond the parameters and the figures."""
+        return self._score_parts() | {
+            "classes": self.classes_,
+            "intercept": self.intercept_,
+            "n_support": getattr(self, "n_support_", None),
+        }
+
+    def _from_parts(self, parts: dict[str, Any]) -> None:
+        """Take over what :meth:`_to_parts` gave; a ValueError says what does not fit."""
+        classes, intercept = np.asarray(parts["classes"]), np.ascontiguousarray(parts["intercept"], np.float64)
+        k = len(classes) if classes.ndim == 1 else 0
+        if k < 2 or len(np.unique(classes)) != k:
+            raise ValueError("the classes must be two or more, each once")
+        n_problems = 1 if k == 2 else k if self.multi_class == "ovr" else k * (k - 1) // 2
+        if intercept.shape != (n_problems,):
+            raise ValueError(f"intercepts of shape {intercept.shape} for {n_problems} problems")
+        self._take_score_parts(parts, n_problems)
+        if parts["support"] is not None:
+            counts = np.asarray(parts["n_support"])
+            if counts.shape != (k,) or counts.dtype.kind not in "iu":
+                raise ValueError(f"numbers of support vectors of shape {counts.shape} for {k} classes")
+            self.n_support_ = counts.astype(np.int64)
+        self.classes_, self.intercept_ = classes, intercept

@@ -33,7 +33,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from .errors import DataError
 
-__all__ = ["Columns", "Kernel", "NAMES", "make_kernel"]
+__all__ = ["Columns", "Kernel", "NAMES", "check_precomputed", "make_kernel"]
 
 Reals = NDArray[np.float64]
 
@@ -61,6 +61,8 @@ class Kernel:
         ``function(A, B)`` of shape ``(len(A), len(B))``, for ``"callable"``.
     center : float64 array of shape (d,), optional
         Taken off both points before distances are expanded.
+    plus : float
+        Added to every value.
     """
 
     name: str
@@ -69,6 +71,7 @@ class Kernel:
     degree: int = 3
     function: Callable[[Any, Any], Any] | None = None
     center: Reals | None = field(default=None, compare=False, repr=False)
+    plus: float = 0.0
 
     @property
     def definite(self) -> bool:
@@ -98,35 +101,24 @@ class Kernel:
         """
         return self.columns(B, dtype).rows(A)
 
-    def diagonal(self, A: Any) -> Reals:
-        """``k(a, a)`` of every row, float64; of a precomputed matrix its diagonal."""
-        A = _matrix(A)
-        if self.name == "precomputed":
-            return np.asarray(A.diagonal(), np.float64)
-        if self.name == "callable":
-            parts = [A[at : at + 64] for at in range(0, A.shape[0], 64)]
-            return np.concatenate([np.empty(0), *(self.block(part, part).diagonal() for part in parts)])
-        if self.name == "rbf":
-            return np.ones(A.shape[0])
-        values = _squared_norms(A)
-        if self.name == "cosine":
-            return np.asarray(values > 0.0, np.float64)
-        if self.name != "linear":
-            values *= self.gamma
-        return self.of_products(values)
-
     def combined(self, A: Any, B: Any, beta: Reals) -> Reals:
         """``sum_j beta_j k(a, b_j)`` of every row of ``A``, in float64; points with ``beta_j = 0`` cost nothing.
+
+        Several sets of coefficients share the values of the kernel.
 
         Parameters
         ----------
         A, B : arrays or CSR matrices of shape (m, d) and (n, d)
             For ``"precomputed"``: values of shape (m, n), and any matrix of n rows.
-        beta : float64 array of shape (n,)
+        beta : float64 array of shape (n,) or (n, k)
+
+        Returns
+        -------
+        float64 array of shape (m,) or (m, k)
         """
         A, B = _matrix(A), _matrix(B)
-        used = np.flatnonzero(beta)
-        out = np.zeros(A.shape[0])
+        used = np.flatnonzero(beta if beta.ndim == 1 else beta.any(1))
+        out = np.zeros((A.shape[0], *beta.shape[1:]))
         if self.name == "precomputed":
             columns = self.columns(B)
             weights = beta
@@ -177,6 +169,10 @@ class Columns:
 
     def blocks(self, A: Any) -> Iterator[tuple[slice, slice, NDArray[Any]]]:
         """The same block by block: rows of ``A``, points, values. Few milliseconds each, so Ctrl-C is served."""
+        for rows, part, values in self._plain_blocks(A):
+            yield rows, part, values + values.dtype.type(self.kernel.plus) if self.kernel.plus else values
+
+    def _plain_blocks(self, A: Any) -> Iterator[tuple[slice, slice, NDArray[Any]]]:
         A = _matrix(A)
         if A.shape[1] != self.width:
             raise DataError(self._wrong_width(A.shape))
@@ -272,6 +268,8 @@ def make_kernel(
     gamma: float | str = "scale",
     coef0: float = 0.0,
     degree: int = 3,
+    plus: float = 0.0,
+    weight: Reals | None = None,
 ) -> Kernel:
     """The kernel of a training set: parameters checked and resolved.
 
@@ -286,6 +284,10 @@ def make_kernel(
     coef0 : float
     degree : int
         At least 0.
+    plus : float
+        Added to every value: the kernel of the same features and a constant one of value ``sqrt(plus)``.
+    weight : float64 array of shape (n,), optional
+        How often each row counts in the variance.
 
     Raises
     ------
@@ -296,50 +298,64 @@ def make_kernel(
     """
     X = _matrix(X)
     if callable(kernel):
-        return Kernel("callable", function=kernel)
+        return Kernel("callable", function=kernel, plus=plus)
     if kernel not in NAMES:
         raise ValueError(f"kernel must be one of {', '.join(NAMES)} or a function of two matrices, not {kernel!r}")
     if kernel == "precomputed":
-        _check_precomputed(X)
-        return Kernel(kernel)
+        check_precomputed(X)
+        return Kernel(kernel, plus=plus)
     if not (isinstance(degree, Integral) and degree >= 0):
         raise ValueError(f"degree must be an integer of at least 0, not {degree!r}")
-    if not math.isfinite(coef0):
+    if isinstance(coef0, str) or not math.isfinite(coef0):
         raise ValueError(f"coef0 must be a finite number, not {coef0!r}")
-    value = _resolved(gamma, X) if kernel in _USES_GAMMA else 1.0
+    value = _resolved(gamma, X, weight) if kernel in _USES_GAMMA else 1.0
     center = None
     if kernel == "rbf" and (not sp.issparse(X) or _mostly_filled(X)):
         center = np.asarray(X.mean(0, dtype=np.float64)).ravel()
-    return Kernel(kernel, value, float(coef0), int(degree), center=center)
+    return Kernel(kernel, value, float(coef0), int(degree), center=center, plus=plus)
 
 
-def _resolved(gamma: float | str, X: Any) -> float:
+def _resolved(gamma: float | str, X: Any, weight: Reals | None) -> float:
     d = int(X.shape[1])
     if gamma == "auto":
         return 1.0 / d
     if gamma == "scale":
-        variance = _variance(X)
+        variance = _variance(X, np.ones(X.shape[0]) if weight is None else weight)
         return 1.0 / (d * variance) if variance > 0.0 else 1.0
     if isinstance(gamma, str) or not (math.isfinite(gamma) and gamma > 0.0):
         raise ValueError(f'gamma must be "scale", "auto" or a positive number, not {gamma!r}')
     return float(gamma)
 
 
-def _variance(X: Any) -> float:
+def _variance(X: Any, weight: Reals) -> float:
     """Of all entries, in float64; from differences where they are at hand."""
-    mean = float(X.mean(dtype=np.float64))
-    entries = X.shape[0] * X.shape[1]
+    entries = float(weight.sum()) * int(X.shape[1])
     if sp.issparse(X):
-        stored = X.data.astype(np.float64, copy=False) - mean
-        return (float(stored @ stored) + float(entries - X.nnz) * mean * mean) / float(entries)
+        counts = np.repeat(weight, np.diff(X.indptr))
+        data = X.data.astype(np.float64, copy=False)
+        mean = float(counts @ data) / entries
+        differences = data - mean
+        absent = entries - float(counts.sum())
+        return float(counts @ (differences * differences) + absent * mean * mean) / entries
+    starts = range(0, X.shape[0], _WIDTH)
+    mean = (
+        sum(float(weight[at : at + _WIDTH] @ X[at : at + _WIDTH].sum(1, dtype=np.float64)) for at in starts) / entries
+    )
     total = 0.0
-    for at in range(0, X.shape[0], _WIDTH):
+    for at in starts:
         block = X[at : at + _WIDTH].astype(np.float64) - mean
-        total += float(np.vdot(block, block))
-    return total / float(entries)
+        total += float(weight[at : at + _WIDTH] @ _squared_norms(block))
+    return total / entries
 
 
-def _check_precomputed(K: Any) -> None:
+def check_precomputed(K: Any) -> None:
+    """Refuse a matrix of kernel values that is not square or not symmetric.
+
+    Raises
+    ------
+    DataError
+        Says the shape, or names the two entries that differ most.
+    """
     n, width = K.shape
     if n != width:
         raise DataError(

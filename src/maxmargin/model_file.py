@@ -35,6 +35,9 @@ _CLASS_OF = {
     "tree": ("tree", "TreeSVM"),
     "structured": ("structured", "StructuredSVM"),
     "ranking": ("ranking", "SVMRanker"),
+    "classifier": ("classifier", "SVMClassifier"),
+    "regressor": ("regressor", "SVMRegressor"),
+    "one_class": ("one_class", "OneClassSVM"),
 }
 
 # Parameters that prediction does not need: left out where they are code or the state of a generator.
@@ -48,12 +51,13 @@ def save_model(estimator: Any, path: _Path, *, metadata: Mapping[str, Any] | Non
     """Write a fitted estimator to a file; an existing file is replaced in one step when all is written.
 
     What can be kept: labels that are str, int, float, bool, NumPy scalars or tuples of these; all parameters except
-    functions, solver objects and generators of random numbers, which come back as their defaults. The structure
+    functions, solver objects and generators of random numbers, which come back as their defaults (a kernel that
+    is a function is refused, as prediction needs it). The structure
     of a ``StructuredSVM`` is code and is not in the file: :func:`load_model` has to be given it.
 
     Parameters
     ----------
-    estimator : MulticlassSVM, SequenceSVM, TreeSVM, StructuredSVM or SVMRanker
+    estimator : fitted estimator of this library
     path : path
     metadata : mapping of str to plain values, optional
         Anything to be kept with the model; :func:`load_with_metadata` gives it back.
@@ -107,7 +111,7 @@ def load_model(path: _Path, *, structure: Any = None) -> Any:
 
     Returns
     -------
-    MulticlassSVM, SequenceSVM, TreeSVM, StructuredSVM or SVMRanker
+    estimator
 
     Raises
     ------

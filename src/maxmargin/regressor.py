@@ -1,4 +1,4 @@
-"""Support vector regression."""
+"""Support vector regression, linear or with a kernel."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._estimator import check_sample_weight
-from ._machine import Machine, check_epsilon, check_switches, counted
+from ._kernel_machine import KernelMachine, nu_for_values
+from ._machine import check_epsilon, check_switches, counted
 from .errors import DataError
+from .kernels import check_precomputed
 from .solvers.linear.rows import Rows
 from .structures.values import check_sparse
 from .terms import insensitive, squared_insensitive
@@ -23,10 +25,12 @@ _LOSSES = {"epsilon_insensitive": insensitive, "squared_epsilon_insensitive": sq
 _LARGEST = 1e100
 
 
-class SVMRegressor(RegressorMixin, Machine):
+class SVMRegressor(RegressorMixin, KernelMachine):
     """Support vector regression with a certificate.
 
     Minimises ``1/2 |w|^2 + C sum_i s_i (|y_i - <w, x_i> - b| - epsilon)_+`` (or the square of the bracket).
+    With a kernel ``k`` the value is ``sum_j beta_j k(x_j, x) + b`` and ``|w|^2`` is
+    ``sum_ij beta_i beta_j k(x_i, x_j)``.
 
     Parameters
     ----------
@@ -34,6 +38,12 @@ class SVMRegressor(RegressorMixin, Machine):
         Weight of the slacks; ``C = 1 / (lambda n)`` gives the lambda form.
     epsilon : float, default=0.1
         Errors up to this size cost nothing.
+    kernel, gamma, coef0, degree
+        See :class:`~maxmargin.SVMClassifier`.
+    nu : float in (0, 1], optional
+        Instead of ``epsilon``, which is found then: a bound of the share of errors outside the tube from above and of
+        support vectors from below (Schoelkopf, Smola, Williamson, Bartlett 2000). The certificate is that of
+        ``1/2 |w|^2 + C sum_i s_i (nu epsilon + (|y_i - f_i| - epsilon)_+)``.
     loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
     fit_intercept : bool, default=True
         Learn an intercept ``b``; it is not penalised.
@@ -45,7 +55,7 @@ class SVMRegressor(RegressorMixin, Machine):
         Passes over the data (iterations of the interior point method count as one each).
     max_time : float, optional
         Seconds.
-    solver : {"auto", "coordinate_ascent", "interior_point"} or solver object, default="auto"
+    solver, cache_mb
         See :class:`~maxmargin.SVMClassifier`.
     random_state : int or RandomState, optional
         Order of the visits.
@@ -57,7 +67,15 @@ class SVMRegressor(RegressorMixin, Machine):
     Attributes
     ----------
     coef_ : array of shape (n_features,)
+        With ``kernel="linear"`` only.
     intercept_ : float
+    support_, support_vectors_, dual_coef_ : arrays
+        With a kernel or ``nu``: rows that the values depend on, their features, and their coefficients of shape
+        ``(1, n_support)``.
+    kernel_ : Kernel
+        With its parameters resolved.
+    epsilon_ : float
+        The width of the tube, given or found.
     certificate_ : Certificate
     history_ : list of Record
     solver_, solver_reason_ : str
@@ -74,14 +92,19 @@ class SVMRegressor(RegressorMixin, Machine):
     [21.0]
     """
 
-    coef_: NDArray[np.float64]
     intercept_: float
+    epsilon_: float
 
     def __init__(
         self,
         C: float = 1.0,
         *,
         epsilon: float = 0.1,
+        kernel: Any = "linear",
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        degree: int = 3,
+        nu: float | None = None,
         loss: Literal["epsilon_insensitive", "squared_epsilon_insensitive"] = "epsilon_insensitive",
         fit_intercept: bool = True,
         penalize_intercept: bool = False,
@@ -89,12 +112,18 @@ class SVMRegressor(RegressorMixin, Machine):
         max_passes: int = 1000,
         max_time: float | None = None,
         solver: Any = "auto",
+        cache_mb: float = 500.0,
         random_state: Any = None,
         verbose: int = 0,
         callback: Callable[..., Any] | None = None,
     ) -> None:
         self.C = C
         self.epsilon = epsilon
+        self.kernel = kernel
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.degree = degree
+        self.nu = nu
         self.loss = loss
         self.fit_intercept = fit_intercept
         self.penalize_intercept = penalize_intercept
@@ -102,14 +131,10 @@ class SVMRegressor(RegressorMixin, Machine):
         self.max_passes = max_passes
         self.max_time = max_time
         self.solver = solver
+        self.cache_mb = cache_mb
         self.random_state = random_state
         self.verbose = verbose
         self.callback = callback
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> SVMRegressor:
         """Fit the model.
@@ -134,24 +159,62 @@ class SVMRegressor(RegressorMixin, Machine):
         check_epsilon(self)
         if self.loss not in _LOSSES:
             raise ValueError(f"loss must be one of {sorted(_LOSSES)}, not {self.loss!r}")
+        if self.nu is not None and self.loss != "epsilon_insensitive":
+            raise ValueError("SVMRegressor: nu is for the loss epsilon_insensitive")
         check_sparse(X)
         X, target = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=True)
         target = np.asarray(target, np.float64)
         if float(np.abs(target).max()) > _LARGEST:
             raise DataError(f"y has values of up to {np.abs(target).max():.3g} in size: too large; scale y down")
         weight = check_sample_weight(sample_weight, len(target))
-        X, order, weight = counted(X, np.unique(target, return_inverse=True)[1], weight)
-        terms = _LOSSES[self.loss](target[order], self._costs(weight), float(self.epsilon))
+        precomputed = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        if precomputed:
+            check_precomputed(X)
+        number = np.unique(target, return_inverse=True)[1]
+        X, order, weight = counted(X, number, weight, merge=not precomputed)
+        target = target[order]
+        if self._by_kernel:
+            self._fit_by_kernel(X[:, order] if precomputed else X, order, weight, target, solver)
+            return self
+        terms = _LOSSES[self.loss](target, self._costs(weight), float(self.epsilon))
         result = self._fit_linear(Rows(X), terms, weight, solver, signs=False)
+        self._forget("support_", "support_vectors_", "dual_coef_", "kernel_")
         d = X.shape[1]
         self.coef_ = result.w[:d].copy()
         self.intercept_ = float(result.w[d]) if self.fit_intercept else 0.0
+        self.epsilon_ = float(self.epsilon)
         self._take_over([result])
         return self
 
+    def _fit_by_kernel(
+        self, X: Any, order: NDArray[np.int64], weight: NDArray[np.float64], target: NDArray[np.float64], solver: Any
+    ) -> None:
+        kernel, n, C = self._make_kernel(X, weight), len(order), float(self.C)
+        if self.nu is None:
+            terms = _LOSSES[self.loss](target, self._costs(weight), float(self.epsilon))
+            result = self._fit_kernel(kernel, X, terms, weight, solver, C=C, signs=False)
+            self.intercept_ = self._intercept_of(result.w[:n], result.w[n:])
+            self.epsilon_ = float(self.epsilon)
+        else:
+            terms, totals, group = nu_for_values(target, self._costs(weight), float(self.nu))
+            result = self._fit_kernel(kernel, X, terms, weight, solver, C=C, signs=False, totals=totals, group=group)
+            self.intercept_ = 0.5 * float(result.w[n] + result.w[n + 1])
+            self.epsilon_ = max(0.5 * float(result.w[n] - result.w[n + 1]), 0.0)
+        self._keep_support(kernel, X, order, result.w[None, :n])
+        if "coef_" in vars(self):
+            self.coef_ = self.coef_[0]
+        self._take_over([result])
+
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Predicted values, of shape (n,)."""
-        check_is_fitted(self, "coef_")
-        check_sparse(X)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        return np.asarray(X @ self.coef_) + self.intercept_
+        check_is_fitted(self, "intercept_")
+        return self._scores(X)[:, 0] + self.intercept_
+
+    def _to_parts(self) -> dict[str, Any]:
+        """What a model file keeps, beyond the parameters and the figures."""
+        return self._score_parts() | {"intercept": self.intercept_, "epsilon": self.epsilon_}
+
+    def _from_parts(self, parts: dict[str, Any]) -> None:
+        """Take over what :meth:`_to_parts` gave; a ValueError says what does not fit."""
+        self._take_score_parts(parts, 1)
+        self.intercept_, self.epsilon_ = float(parts["intercept"]), float(parts["epsilon"])

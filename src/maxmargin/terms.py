@@ -50,6 +50,13 @@ class Terms(NamedTuple):
             slack *= self.upper
         return np.asarray(slack.sum(1))
 
+    def wrong(self, scores: Reals) -> Reals:
+        """Of every row whose score has not the sign of its first term the cost of a score of 0, else 0.
+
+        A wanted margin of 1 makes it the weight of the row: then this counts wrong signs.
+        """
+        return np.where(self.sign[:, 0] * scores <= 0.0, self.cost(np.zeros(self.n_rows)), 0.0)
+
     @property
     def squared(self) -> bool:
         """Whether slacks are squared (all are, or none)."""
@@ -64,24 +71,27 @@ class Terms(NamedTuple):
         """``beta_i`` of every row, shape ``(n,)``."""
         return np.asarray((self.sign * a).sum(1))
 
-    def balanced(self, a: Reals) -> Reals:
-        """A point of the same box with ``sum_i beta_i = 0``, near ``a``.
+    def balanced(self, a: Reals, total: float = 0.0) -> Reals:
+        """A point of the same box with ``sum_i beta_i = total``, near ``a``.
 
         Variables strictly inside their box take the correction, in proportion to the room they have: near the optimum
-        the dual is flat along them. Where they have not enough, the heavier sign is scaled down.
+        the dual is flat along them. Where they have not enough, the heavier sign is scaled down; where that is not
+        enough either, all variables share in proportion to their room.
         """
-        excess = float((self.sign * a).sum())
+        excess = float((self.sign * a).sum()) - total
         if excess == 0.0:
             return a
         heavy = self.sign * excess > 0.0
-        inside = (a > 0.0) & (a < self.upper)
-        room = np.where(heavy, a, np.where(np.isinf(self.upper), a, self.upper - a)) * inside
-        total = float(room.sum())
-        if total > abs(excess):
-            moved = a + np.where(heavy, -1.0, 1.0) * room * (abs(excess) / total)
-            return np.asarray(np.clip(moved, 0.0, self.upper))
+        room = np.where(heavy | np.isinf(self.upper), a, self.upper - a)
+        room_inside = room * ((a > 0.0) & (a < self.upper))
         weight = float(a[heavy].sum())
-        return np.where(heavy, a * max(0.0, 1.0 - abs(excess) / weight), a) if weight > 0.0 else np.zeros_like(a)
+        if float(room_inside.sum()) <= abs(excess):
+            if weight >= abs(excess):
+                return np.where(heavy, a * max(0.0, 1.0 - abs(excess) / weight), a)
+            room_inside = np.where(np.isinf(self.upper) & ~heavy, 1.0, room)
+        share = abs(excess) / max(float(room_inside.sum()), 1e-300)
+        moved = a + np.where(heavy, -1.0, 1.0) * room_inside * share
+        return np.asarray(np.clip(moved, 0.0, self.upper))
 
 
 def hinge(sign: Reals, c: Reals, margin: float | Reals = 1.0) -> Terms:

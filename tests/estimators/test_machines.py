@@ -291,3 +291,14 @@ def test_max_time_ends_a_pass_in_the_middle() -> None:
         model = SVMClassifier(solver="coordinate_ascent", tol=0.0, max_time=1e-3).fit(rows, y)
     assert model.certificate_.passes == 1  # that of the certificate
     assert model.certificate_.dual <= model.certificate_.primal
+
+
+@LOSSES
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_small_wanted_margins_have_a_risk_that_is_bounded(loss: Any, kernel: str) -> None:
+    """Of a wanted margin below 1 a wrong sign costs less than 1: that is the risk, and the bound holds."""
+    margin = RNG.uniform(0.01, 2.0, 60)
+    model = SVMClassifier(loss=loss, kernel=kernel, tol=1e-6).fit(
+        X, np.where(RNG.random(60) < 0.5, "a", "b"), None, margin
+    )
+    assert 0.0 < model.certificate_.training_risk <= model.certificate_.risk_bound

@@ -45,7 +45,9 @@ def terms_of(loss: str, y: np.ndarray, values: np.ndarray, c: np.ndarray) -> Ter
 
 
 def task_of(kernel: Any, X: np.ndarray, terms: Terms, C: float, intercept: Intercept, tol: float) -> KernelTask:
-    return KernelTask(kernel, X, terms, C, np.ones(len(X)), intercept, tol, signs=terms.sign.shape[1] == 1)
+    totals = np.zeros(1 if intercept == "free" else 0)
+    group = np.zeros(terms.sign.shape, np.int64)
+    return KernelTask(kernel, X, terms, C, np.ones(len(X)), totals, group, tol, signs=terms.sign.shape[1] == 1)
 
 
 def fit(task: KernelTask, **options: Any) -> Result:

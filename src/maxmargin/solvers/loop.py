@@ -238,7 +238,8 @@ class _Loop:
         self.history: list[Record] = []
         self.best: tuple[Certificate, Reals] | None = None
         self.borrowed = False
-        self.best_dual = 0.0
+        self.best_dual: float = getattr(task, "floor", 0.0)  # losses are at least 0, and so is the optimum
+        self.unit: float = getattr(task, "unit", 0.0)
         # exact gap over estimated gap at the last evaluation: estimates are sums met on the way, usually too high
         self.optimism = 0.5
 
@@ -267,7 +268,7 @@ class _Loop:
             certificate = self._evaluate(run)
             self.history.append(self._record(certificate))
             stopped = self._call(run)
-            if certificate.relative_gap <= self.task.tol:
+            if self._within(certificate.primal, certificate.dual):
                 return Status.CONVERGED
             if stopped:
                 return Status.STOPPED
@@ -277,13 +278,14 @@ class _Loop:
             self.passes += step.passes
             estimate = step.dual + step.gap
             due = self.check_every is not None and self.passes % self.check_every == 0
-            promising = np.isfinite(step.gap) and step.gap * self.optimism <= self.task.tol * max(estimate, 0.0)
+            scale = max(abs(estimate), abs(step.dual), self.unit)
+            promising = np.isfinite(step.gap) and step.gap * self.optimism <= self.task.tol * scale
             record = Record(self.passes, self._seconds(), estimate, step.dual, False)
             if step.separated:
                 return Status.SEPARATED
             if due or step.ready or promising:
                 certificate = self._evaluate(run)
-                if certificate.relative_gap <= self.task.tol:
+                if self._within(certificate.primal, certificate.dual):
                     self.history.append(self._record(certificate))
                     self._call(run)
                     return Status.CONVERGED
@@ -344,10 +346,14 @@ class _Loop:
 
     def _honest(self, status: Status, found: Certificate, run: Run) -> Status:
         """A run stopped by a limit may have converged all the same."""
-        gap = relative_gap(found.primal, max(found.dual, min(self.best_dual, found.primal)))
-        if status in (Status.PASS_LIMIT, Status.TIME_LIMIT, Status.STALLED) and gap <= self.task.tol:
+        dual = max(found.dual, min(self.best_dual, found.primal))
+        if status in (Status.PASS_LIMIT, Status.TIME_LIMIT, Status.STALLED) and self._within(found.primal, dual):
             return Status.CONVERGED
         return status
+
+    def _within(self, primal: float, dual: float) -> bool:
+        """Whether the gap is at most the tolerance."""
+        return relative_gap(primal, dual) <= self.task.tol or primal - dual <= self.task.tol * self.unit
 
     def _record(self, certificate: Certificate) -> Record:
         return Record(self.passes, self._seconds(), certificate.primal, certificate.dual, True)

@@ -2,8 +2,8 @@
 
 Problem: see :mod:`maxmargin.terms`, with ``<x_i, x_j>`` the kernel. Sources: Joachims (1999), decomposition; Fan, Chen,
 Lin (JMLR 2005), choice of pairs; Wen, Shi, Li, He, Chen (JMLR 2018), many rows at once. A step takes the rows that
-violate optimality most and half of those it took before, and improves the dual over them with pairs (or, without a free
-intercept, single variables) until their violation is a tenth; then the products ``K beta`` of all rows follow.
+violate optimality most and half of those it took before, and improves the dual over them with pairs (or, where no sum
+is fixed, single variables) until their violation is a tenth; then the products ``K beta`` of all rows follow.
 
 Kernel rows are float32 where a sample says that their rounding is too small to matter; sums are always float64. Every
 evaluation in float64 renews the products, and when it contradicts the running figures, rows are float64 from then on.
@@ -20,7 +20,6 @@ from numpy.typing import DTypeLike, NDArray
 
 from ...terms import Terms
 from ..base import Run, Step
-from ..linear.intercept import best_intercept
 from ..oracle import Evaluation
 from .row_cache import RowCache, add_rows
 from .subproblem import ascend, extremes
@@ -31,6 +30,7 @@ __all__ = ["BlockSMO", "single_precision_suffices"]
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _FRACTION = 0.1
+_ROUNDING = 1e-15
 # operations of one call of the compiled steps: a fraction of a second, so that Ctrl-C is served
 _OPERATIONS = 60_000_000
 _SAMPLE = 64
@@ -57,17 +57,17 @@ class BlockSMO:
         """Short name, as accepted by the estimators."""
         return "block_smo"
 
-    def start(self, task: KernelTask) -> Run:
+    def start(self, task: KernelTask) -> BlockRun:
         """Begin a run."""
         if self.block < 2 or not self.cache_mb > 0.0:
             raise ValueError(
                 f"block must be at least 2 and cache_mb positive, not {self.block!r} and {self.cache_mb!r}"
             )
-        return _BlockRun(self, task)
+        return BlockRun(self, task)
 
 
-class _BlockRun(Run):
-    """Free intercepts are kept by moving pairs, so ``sum_i beta_i`` stays 0 up to rounding."""
+class BlockRun(Run):
+    """Sums that are fixed are kept by moving pairs, up to rounding. ``operations`` counts products of numbers."""
 
     task: KernelTask
     exact_gap = True  # up to rounding of the kernel rows
@@ -75,16 +75,12 @@ class _BlockRun(Run):
     def __init__(self, options: BlockSMO, task: KernelTask) -> None:
         self.options, self.task = options, task
         n = task.n
-        self.free = task.intercept == "free"
-        self.a = np.zeros_like(task.terms.sign)
-        self.products = np.zeros(n)
-        if task.warm is not None:
-            self.a = task.to_dual(task.warm.w)
-            self.products = task.products(task.terms.beta(self.a)).copy()
+        self.a = task.start() if task.warm is None else task.to_dual(task.warm.w)
+        self.products = task.products(task.terms.beta(self.a)).copy() if self.a.any() else np.zeros(n)
         self.point = np.zeros(task.n_weights)
-        self.highest, self.lowest = np.empty(n), np.empty(n)
+        self.highest, self.lowest = np.empty_like(self.a), np.empty_like(self.a)
         self.worked: Ints = np.empty(0, np.int64)
-        self.gap, self.best, self.idle = np.inf, -np.inf, 0
+        self.gap, self.best, self.idle, self.operations = np.inf, -np.inf, 0, 0.0
         self.cache = self._rows_in(np.float32 if single_precision_suffices(task) else np.float64)
 
     def _rows_in(self, dtype: DTypeLike) -> RowCache:
@@ -96,6 +92,17 @@ class _BlockRun(Run):
         return bool(self.cache.store.dtype == np.float64)
 
     def advance(self) -> Step:
+        """As many steps as it takes to work on as many rows as there are, or fewer when the gap is reached."""
+        task = self.task
+        for k in range(max(1, task.n // min(self.options.block, self.cache.capacity))):
+            if k:
+                task.deadline.check()
+            step = self._step()
+            if step.ready or step.gap <= task.tol * max(abs(step.dual), abs(step.dual + step.gap), task.unit):
+                break
+        return step
+
+    def _step(self) -> Step:
         self._find_extremes()
         rows = self._choose()
         moved = self._improve(rows) if len(rows) else 0
@@ -114,21 +121,33 @@ class _BlockRun(Run):
     def _choose(self) -> Ints:
         """Half of the last rows, then those that violate most, of both sides in equal parts."""
         size = min(self.options.block, self.cache.capacity)
-        top, bottom = (self.highest.max(), self.lowest.min()) if self.free else (0.0, 0.0)
-        if self.free and not top > bottom:
+        high, low = self._excess()
+        if max(high.max(), low.max()) <= 0.0:
             return np.empty(0, np.int64)
         kept = self.worked[-(size // 2) :] if len(self.worked) > 1 else self.worked[:0]
         new: list[Ints] = []
         count = size - len(kept)
         taken = np.zeros(self.task.n, bool)
         taken[kept] = True
-        for part, excess in ((count - count // 2, self.highest - bottom), (count // 2, top - self.lowest)):
+        for part, excess in ((count - count // 2, high), (count // 2, low)):
             promise = np.where(taken, 0.0, excess)
             found = np.argpartition(promise, -part)[-part:] if part else kept[:0]
             found = found[promise[found] > 0.0]
             taken[found] = True
             new.append(found)
         return np.concatenate([kept, *new])
+
+    def _excess(self) -> tuple[Reals, Reals]:
+        """How far every row is, up and down, from what the others of its group allow; shape ``(n,)`` each."""
+        task = self.task
+        if not len(task.totals):
+            return self.highest.max(1), -self.lowest.min(1)
+        high, low = np.empty_like(self.highest), np.empty_like(self.lowest)
+        for g in range(len(task.totals)):
+            mine = slice(None) if len(task.totals) == 1 else task.group == g
+            highest, lowest = self.highest[mine], self.lowest[mine]
+            high[mine], low[mine] = highest - lowest.min(), highest.max() - lowest
+        return high.max(1), low.max(1)
 
     def _improve(self, rows: Ints) -> int:
         """Steps over these rows; the number of them."""
@@ -140,11 +159,13 @@ class _BlockRun(Run):
         h = part.sign * (part.margin - part.ridge * a) - self.products[rows, None]
         before = part.beta(a)
         moved = ascend(
-            K, part.sign.ravel(), part.upper.ravel(), part.ridge.ravel(), a.ravel(), h.ravel(), self.free, _FRACTION,
+            K, part.sign.ravel(), part.upper.ravel(), part.ridge.ravel(), a.ravel(), h.ravel(),
+            self.task.group[rows].ravel(), len(self.task.totals), _FRACTION, _ROUNDING * float(np.abs(h).max()),
             max(100, _OPERATIONS // h.size),
         )  # fmt: skip
         change = part.beta(a) - before
         used = np.flatnonzero(change)
+        self.operations += 4.0 * h.size * moved + float(len(rows)) * self.task.n
         add_rows(cache.store, slots[used], change[used], self.products)
         self.a[rows] = a
         self.worked = rows
@@ -155,8 +176,9 @@ class _BlockRun(Run):
         terms = self.task.terms
         half = 0.5 * float(terms.beta(self.a) @ self.products)
         dual = terms.gain(self.a) - half
-        shift = best_intercept(terms, self.products) if self.free else 0.0
-        return dual, half + float(terms.cost(self.products + shift).sum()) - dual
+        thresholds = self.task.thresholds(self.products)
+        primal = half + float(self.task.totals @ thresholds) + float(self.task.cost_at(self.products, thresholds).sum())
+        return dual, primal - dual
 
     def _go_double(self) -> None:
         """Kernel rows in float64 from here on, and products that owe nothing to those before."""
@@ -167,8 +189,7 @@ class _BlockRun(Run):
     def dual(self) -> float:
         task = self.task
         self.point, value = task.from_dual(self.a)
-        if self.free:
-            self.a = task.terms.balanced(self.a)
+        self.a = task.balanced(self.a)
         self.products = task.products(self.point[: task.n]).copy()
         primal = task.objective(self.point)
         if not self.double and abs(primal - value - self.gap) > 0.5 * task.tol * abs(primal):

@@ -1,12 +1,13 @@
 """Exact ascent of the dual over a few rows whose kernel values are at hand: two variables a step, or one.
 
-Variable ``v`` of row ``i`` is optimal for one threshold ``h_v = sign_v (slope of the dual along a_v)``: the intercept
-at which it wants neither up nor down. Raising ``beta_i`` gains where ``h_v`` is above the intercept, lowering it where
-it is below; so a dual point with ``sum_i beta_i = 0`` is optimal if and only if no variable that can raise its row has
-a threshold above that of one that can lower its own. A step moves the variable with the highest threshold and the
-partner that promises most with it (second-order choice: Fan, Chen, Lin, JMLR 2005). Without a free intercept it should
-be 0: the variable that gains most alone is moved, together with the partner that makes the gain largest, if one does
-(Steinwart, Hush, Scovel, JMLR 2011; measured: where ``C`` is large, ten to thirty times as fast as single steps).
+Variable ``v`` of row ``i`` is optimal for one threshold ``h_v = sign_v (slope of the dual along a_v)``: that at which
+it wants neither up nor down. Raising ``beta_i`` gains where ``h_v`` is above the threshold of its group, lowering it
+where it is below; so a dual point whose sums are right is optimal if and only if in no group a variable that can raise
+its row has a threshold above that of one that can lower its own. A step moves the variable with the highest threshold
+and the partner of its group that promises most with it (second-order choice: Fan, Chen, Lin, JMLR 2005). Without groups
+the threshold should be 0: the variable that gains most alone is moved, together with the partner that makes the gain
+largest, if one does (Steinwart, Hush, Scovel, JMLR 2011; measured: where ``C`` is large, ten to thirty times as fast as
+single steps).
 """
 
 from __future__ import annotations
@@ -23,24 +24,20 @@ _FLAT = 1e-13
 
 @compiled
 def extremes(sign, margin, upper, ridge, a, products, highest, lowest):
-    """For every row the highest threshold that wants it up and the lowest that wants it down (infinite: none)."""
+    """Thresholds of the variables that can raise their row, and of those that can lower it; infinite for the others."""
     n, m = sign.shape
     for i in range(n):
-        up, down = -np.inf, np.inf
         for j in range(m):
             h = sign[i, j] * (margin[i, j] - ridge[i, j] * a[i, j]) - products[i]
             can_grow, can_shrink = a[i, j] < upper[i, j], a[i, j] > 0.0
             if sign[i, j] < 0.0:
                 can_grow, can_shrink = can_shrink, can_grow
-            if can_grow:
-                up = max(up, h)
-            if can_shrink:
-                down = min(down, h)
-        highest[i], lowest[i] = up, down
+            highest[i, j] = h if can_grow else -np.inf
+            lowest[i, j] = h if can_shrink else np.inf
 
 
 @compiled
-def ascend(K, sign, upper, ridge, a, h, free, fraction, limit):
+def ascend(K, sign, upper, ridge, a, h, group, n_groups, fraction, least, limit):
     """Steps until the violation is ``fraction`` of what it was; ``a`` and ``h`` change in place.
 
     Parameters
@@ -48,8 +45,11 @@ def ascend(K, sign, upper, ridge, a, h, free, fraction, limit):
     K : float64 array of shape (q, q)
     sign, upper, ridge, a, h : float64 arrays of shape (q m,)
         Terms of the rows in order, dual variables, thresholds.
-    free : bool
-        Whether the intercept is free.
+    group : int64 array of shape (q m,)
+    n_groups : int
+        0: no sum is fixed.
+    least : float
+        Violations up to this size are rounding.
     limit : int
         Largest number of steps.
 
@@ -62,16 +62,20 @@ def ascend(K, sign, upper, ridge, a, h, free, fraction, limit):
     m = len(sign) // q
     goal = -1.0
     for step in range(limit):
-        if free:
-            i, j, violation = _pair(K, sign, upper, ridge, a, h, q, m)
+        if n_groups > 0:
+            i, j, violation = np.int64(-1), np.int64(-1), 0.0
+            for g in range(n_groups):
+                up, down, worst = _pair(K, sign, upper, ridge, a, h, q, m, group, g)
+                if worst > violation:
+                    i, j, violation = up, down, worst
         else:
             i, gain, violation = _single(K, sign, upper, ridge, a, h, m)
             j = i
         if goal < 0.0:
-            goal = fraction * violation
+            goal = max(fraction * violation, least)
         if violation <= goal or i < 0 or j < 0:
             return step
-        if free:
+        if n_groups > 0:
             r, s = i // m, j // m
             bend = K[r, r] + K[s, s] - 2.0 * K[r, s] + ridge[i] + ridge[j]
             move = (h[i] - h[j]) / max(bend, _FLAT * (K[r, r] + K[s, s]) + 1e-300)
@@ -114,11 +118,11 @@ def _moved(a, step, upper):
 
 
 @compiled
-def _pair(K, sign, upper, ridge, a, h, q, m):
-    """The variable to raise its row, the one to lower its own, and the violation of the worst pair."""
+def _pair(K, sign, upper, ridge, a, h, q, m, group, g):
+    """In one group: the variable to raise its row, the one to lower its own, the violation of the worst pair."""
     i, high = -1, -np.inf
     for v in range(q * m):
-        if h[v] > high and (a[v] < upper[v] if sign[v] > 0.0 else a[v] > 0.0):
+        if h[v] > high and group[v] == g and (a[v] < upper[v] if sign[v] > 0.0 else a[v] > 0.0):
             i, high = v, h[v]
     if i < 0:
         return -1, -1, 0.0
@@ -127,7 +131,7 @@ def _pair(K, sign, upper, ridge, a, h, q, m):
     j, low, best = -1, np.inf, 0.0
     for s in range(q):
         for v in range(s * m, s * m + m):
-            if h[v] < high and (a[v] > 0.0 if sign[v] > 0.0 else a[v] < upper[v]):
+            if h[v] < high and group[v] == g and (a[v] > 0.0 if sign[v] > 0.0 else a[v] < upper[v]):
                 low = min(low, h[v])
                 difference = high - h[v]
                 bend = max(base + K[s, s] + ridge[v] - 2.0 * row[s], _FLAT * (K[r, r] + K[s, s]) + 1e-300)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +13,11 @@ from ...kernels import Kernel
 from ...terms import Terms
 from ..base import WarmStart
 from ..linear.intercept import best_intercept
-from ..oracle import Evaluation
+from ..oracle import Deadline, Evaluation
 
 __all__ = ["KernelTask"]
+
+_NEGLIGIBLE = 1e-6
 
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -22,9 +25,26 @@ Ints = NDArray[np.int64]
 
 @dataclass
 class KernelTask:
-    """``min 1/2 beta' K beta + sum_v cost_v(K beta + b)`` over ``beta`` and, where it is free, the intercept ``b``.
+    """``min 1/2 beta' K beta + sum_v cost_v(K beta + t_g) + sum_g total_g t_g`` over ``beta`` and the thresholds ``t``.
 
-    Weights are kept as one vector ``[beta, b]`` of length ``n + 1``, or ``beta`` alone.
+    Terms are in groups; those of group ``g`` see the scores raised by the threshold ``t_g``. In the dual each threshold
+    is the multiplier of a sum that is fixed, ``sum_v sign_v a_v = total_g`` over the terms of the group. So are written
+
+    ==================  ==========================================  ======================================
+    machine             groups                                      totals
+    ==================  ==========================================  ======================================
+    free intercept      one with all terms: ``t`` is the intercept  0
+    without intercept   none
+    one class           one with all terms: ``t`` is minus the      ``nu sum_i s_i``
+                        threshold of normal points
+    nu, two classes     one for each class: ``b`` minus and plus    plus and minus ``nu/2 sum_i s_i``
+                        the margin
+    nu, regression      one for each side: ``b`` plus and minus     plus and minus ``C nu/2 sum_i s_i``
+                        the half width of the tube
+    ==================  ==========================================  ======================================
+
+    (Schoelkopf, Smola, Williamson, Bartlett, Neural Computation 2000; Schoelkopf et al., Neural Computation 2001.)
+    Weights are kept as one vector ``[beta, t]`` of length ``n + n_groups``.
 
     Attributes
     ----------
@@ -34,13 +54,20 @@ class KernelTask:
     terms : Terms
     weight : float64 array of shape (n,)
         ``s_i``; ``terms`` have ``c_i = C s_i`` in them.
-    intercept : {"free", "none"}
+    totals : float64 array of shape (n_groups,)
+    group : int64 array of shape (n, m)
+        Group of every term; not looked at where there are no totals.
     signs : bool
-        Whether the task loss is a wrong sign (classification); else it is the loss itself.
+        Whether the task loss is a wrong sign, at the cost of a score of 0 (classification); else it is the loss itself.
     warm : WarmStart, optional
         Weights to start from.
     exact : bool
         Whether the kernel is known to be positive semi-definite; only then dual values are surely lower bounds.
+    floor : float
+        A lower bound of the optimum.
+    unit : float
+        Relative gaps are taken of at least this: where totals make 0 the optimum (classes that no margin tells apart),
+        no gap would ever be small beside it.
     """
 
     kernel: Kernel
@@ -48,20 +75,31 @@ class KernelTask:
     terms: Terms
     C: float
     weight: Reals
-    intercept: Literal["free", "none"]
+    totals: Reals
+    group: Ints
     tol: float
     name: str = "kernel machine"
     signs: bool = True
     warm: WarmStart | None = None
+    deadline: Deadline = field(default_factory=Deadline)
     exact: bool = field(init=False)
+    floor: float = field(init=False)
+    unit: float = field(init=False)
     examples: Ints = field(init=False)
     c: Reals = field(init=False)
     _known: tuple[Reals, Reals] | None = field(init=False, default=None, repr=False)
 
     def __post_init__(self) -> None:
         self.exact = self.kernel.definite
+        self.floor = -np.inf if self.totals.any() else 0.0
+        self.unit = 0.0
+        if self.totals.any():
+            a = self.start()
+            beta = self.terms.beta(a)
+            self.unit = _NEGLIGIBLE * abs(float(beta @ self.products(beta)) + abs(self.terms.gain(a)))
         self.examples = np.arange(len(self.weight))
-        self.c = self.C * self.weight
+        with np.errstate(over="ignore"):  # refused by the outer loop
+            self.c = self.C * self.weight
 
     @property
     def n(self) -> int:
@@ -71,7 +109,7 @@ class KernelTask:
     @property
     def n_weights(self) -> int:
         """Length of the vector of weights."""
-        return self.n + (self.intercept == "free")
+        return self.n + len(self.totals)
 
     def products(self, beta: Reals) -> Reals:
         """``K beta`` in float64; remembered for the last ``beta``, since a certificate asks for it several times."""
@@ -80,39 +118,87 @@ class KernelTask:
         return self._known[1]
 
     def penalty(self, w: Reals) -> float:
-        """``1/2 beta' K beta``."""
+        """``1/2 beta' K beta``, and the thresholds times their totals."""
         beta = w[: self.n]
-        return 0.5 * float(beta @ self.products(beta))
+        return 0.5 * float(beta @ self.products(beta)) + float(self.totals @ w[self.n :])
 
     def objective(self, w: Reals) -> float:
         """``P(w)``."""
-        return self.penalty(w) + float(self.terms.cost(self.scores(w)).sum())
+        return self.penalty(w) + float(self._costs(w).sum())
 
     def scores(self, w: Reals) -> Reals:
-        """Scores of all points."""
-        return self.products(w[: self.n]) + (w[self.n] if self.intercept == "free" else 0.0)
+        """Scores of all points, with the threshold of the first group if there is one."""
+        return self.products(w[: self.n]) + (w[self.n] if len(self.totals) else 0.0)
 
     def evaluate(self, w: Reals) -> Evaluation:
         """Losses and task losses of all points, per unit of weight."""
-        scores = self.scores(w)
-        slack = self.terms.cost(scores) / self.c
-        risk = (self.terms.sign[:, 0] * scores <= 0.0).astype(np.float64) if self.signs else slack
+        slack = self._costs(w) / self.c
+        risk = slack
+        if self.signs:
+            risk = self.terms.wrong(self.scores(w)) / self.c
         return Evaluation(slack, risk, np.empty(0, np.int64))
 
-    def from_dual(self, a: Reals) -> tuple[Reals, float]:
-        """Weights of a dual point, with the best intercept there is for them, and the dual value.
+    def cost_at(self, products: Reals, thresholds: Reals) -> Reals:
+        """Cost of every point, shape ``(n,)``."""
+        return self.shifted(thresholds).cost(products)
 
-        Where the intercept is free the point is made feasible first, see :meth:`~maxmargin.terms.Terms.balanced`.
+    def shifted(self, thresholds: Reals) -> Terms:
+        """Terms whose margins have the thresholds in them."""
+        if not len(thresholds):
+            return self.terms
+        return self.terms._replace(margin=self.terms.margin - self.terms.sign * thresholds[self.group])
+
+    def thresholds(self, products: Reals) -> Reals:
+        """The best there are for ``K beta``, shape ``(n_groups,)``."""
+        out = np.empty(len(self.totals))
+        for g, (terms, rows) in enumerate(self._groups()):
+            out[g] = best_intercept(terms, products[rows], float(self.totals[g]))
+        return out
+
+    def balanced(self, a: Reals) -> Reals:
+        """A dual point near ``a`` whose sums are the totals."""
+        if len(self.totals) == 1:
+            return self.terms.balanced(a, float(self.totals[0]))
+        out = a.copy()
+        for g, (terms, _) in enumerate(self._groups()):
+            mine = self.group == g
+            out[mine] = terms.balanced(a[mine][:, None], float(self.totals[g]))[:, 0]
+        return out
+
+    def from_dual(self, a: Reals) -> tuple[Reals, float]:
+        """Weights of a dual point, with the best thresholds there are for them, and the dual value.
+
+        The point is made feasible first, see :meth:`balanced`.
         """
-        if self.intercept == "free":
-            a = self.terms.balanced(a)
+        a = self.balanced(a)
         w = np.empty(self.n_weights)
         w[: self.n] = self.terms.beta(a)
-        if self.intercept == "free":
-            w[self.n] = best_intercept(self.terms, self.products(w[: self.n]))
-        return w, self.terms.gain(a) - self.penalty(w)
+        products = self.products(w[: self.n])
+        w[self.n :] = self.thresholds(products)
+        return w, self.terms.gain(a) - 0.5 * float(w[: self.n] @ products)
 
     def to_dual(self, w: Reals) -> Reals:
         """The dual point of weights, as near as the box allows, shape ``(n, m)``."""
-        a = np.clip(self.terms.sign * w[: self.n, None], 0.0, self.terms.upper)
-        return self.terms.balanced(a) if self.intercept == "free" else a
+        return self.balanced(np.clip(self.terms.sign * w[: self.n, None], 0.0, self.terms.upper))
+
+    def start(self) -> Reals:
+        """A dual point to begin with: 0, or of the first terms of each group as many as its total takes."""
+        a = np.zeros_like(self.terms.sign)
+        for g, total in enumerate(self.totals):
+            mine = np.flatnonzero((self.group == g).ravel())
+            upper = np.where(np.isinf(self.terms.upper.ravel()[mine]), abs(total), self.terms.upper.ravel()[mine])
+            taken = np.cumsum(upper) - upper
+            a.ravel()[mine] = np.clip(abs(total) - taken, 0.0, upper)
+        return a
+
+    def _costs(self, w: Reals) -> Reals:
+        return self.cost_at(self.products(w[: self.n]), w[self.n :])
+
+    def _groups(self) -> Iterator[tuple[Terms, Ints]]:
+        """Terms of every group, as a column, and their rows."""
+        if len(self.totals) == 1:
+            yield self.terms, self.examples
+            return
+        for g in range(len(self.totals)):
+            mine = self.group == g
+            yield Terms(*(values[mine][:, None] for values in self.terms)), np.nonzero(mine)[0]

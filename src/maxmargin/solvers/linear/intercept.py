@@ -12,14 +12,16 @@ __all__ = ["best_intercept"]
 Reals = NDArray[np.float64]
 
 
-def best_intercept(terms: Terms, scores: Reals) -> float:
-    """The minimiser of ``sum_v cost_v(scores + b)`` over ``b``; the middle of the interval when there are many.
+def best_intercept(terms: Terms, scores: Reals, total: float = 0.0) -> float:
+    """The minimiser of ``sum_v cost_v(scores + b) + total b`` over ``b``; the middle of the interval if there are many.
 
     Parameters
     ----------
     terms : Terms
     scores : float64 array of shape (n,)
         Scores without intercept.
+    total : float
+        Of the sums ``sum_i beta_i`` whose multiplier the intercept is.
 
     Notes
     -----
@@ -35,7 +37,8 @@ def best_intercept(terms: Terms, scores: Reals) -> float:
         stiffness = 1.0 / terms.ridge.ravel()[order]  # derivative of an active term: stiffness (b - knot)
         # left of all knots the terms of positive sign are active, right of all the others
         slope = np.concatenate([[0.0], np.cumsum(-sign * stiffness)]) + stiffness[sign > 0].sum()
-        level = np.concatenate([[0.0], np.cumsum(sign * stiffness * knots)]) - (stiffness * knots)[sign > 0].sum()
+        level = np.concatenate([[total], total + np.cumsum(sign * stiffness * knots)])
+        level -= (stiffness * knots)[sign > 0].sum()
         at_knots = slope[:-1] * knots + level[:-1]  # the derivative there; it is continuous and never falls
         tiny = 1e-12 * float((stiffness * np.abs(knots - knots.mean())).sum())
         first = int(np.searchsorted(at_knots, -tiny))
@@ -46,7 +49,7 @@ def best_intercept(terms: Terms, scores: Reals) -> float:
         return float(0.5 * (knots[first] + knots[int(np.searchsorted(at_knots, tiny, side="right")) - 1]))
     weight = terms.upper.ravel()[order]
     # derivative left of knot k: minus the weights of positive terms not yet passed, plus those of negative ones passed
-    derivative = np.concatenate([[0.0], np.cumsum(weight)]) - weight[sign > 0].sum()
+    derivative = np.concatenate([[0.0], np.cumsum(weight)]) - weight[sign > 0].sum() + total
     tiny = 1e-12 * weight.sum()
     first = int(np.searchsorted(derivative, -tiny))  # first interval whose slope is not negative
     last = int(np.searchsorted(derivative, tiny, side="right"))  # first interval whose slope is positive

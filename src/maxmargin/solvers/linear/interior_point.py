@@ -24,7 +24,7 @@ from ..oracle import Evaluation
 from .intercept import best_intercept
 from .task import LinearTask
 
-__all__ = ["InteriorPoint"]
+__all__ = ["InteriorPoint", "InteriorRun"]
 
 Reals = NDArray[np.float64]
 _TO_BOUNDARY = 0.995
@@ -41,12 +41,14 @@ class InteriorPoint:
         """Short name, as accepted by the estimators."""
         return "interior_point"
 
-    def start(self, task: LinearTask) -> Run:
+    def start(self, task: LinearTask) -> InteriorRun:
         """Begin a run."""
-        return _InteriorRun(task)
+        return InteriorRun(task)
 
 
-class _InteriorRun(Run):
+class InteriorRun(Run):
+    """Its ``a`` are the dual variables, ``room`` what is left to their bound, ``low`` and ``high`` the multipliers."""
+
     task: LinearTask
 
     def __init__(self, task: LinearTask) -> None:

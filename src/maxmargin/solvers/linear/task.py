@@ -36,7 +36,7 @@ class LinearTask:
     intercept : {"free", "penalized", "none"}
         A penalised one is the weight of a constant feature of value ``scale``.
     signs : bool
-        Whether the task loss is a wrong sign (classification); else it is the loss itself.
+        Whether the task loss is a wrong sign, at the cost of a score of 0 (classification); else it is the loss itself.
     """
 
     rows: Rows
@@ -89,7 +89,7 @@ class LinearTask:
         """Losses and task losses of all rows, per unit of weight."""
         scores = self.scores(w)
         slack = self.terms.cost(scores) / self.c
-        risk = (self.terms.sign[:, 0] * scores <= 0.0).astype(np.float64) if self.signs else slack
+        risk = self.terms.wrong(scores) / self.c if self.signs else slack
         return Evaluation(slack, risk, np.empty(0, np.int64))
 
     def from_dual(self, a: Reals) -> tuple[Reals, float]:

@@ -1,0 +1,323 @@
+"""What the estimators with kernels share: kernels made from parameters, one problem, support vectors, scores."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils.validation import validate_data
+
+from ._estimator import check_number
+from ._machine import Machine
+from .errors import DataError
+from .kernels import Kernel, make_kernel
+from .solvers.kernel.automatic import KernelAutomatic
+from .solvers.kernel.block_smo import BlockSMO
+from .solvers.kernel.interior_point import KernelInteriorPoint
+from .solvers.kernel.task import KernelTask
+from .solvers.linear.rows import Rows
+from .solvers.loop import Result, run_to_tolerance
+from .structures.values import check_sparse
+from .terms import Terms, insensitive
+
+__all__ = ["KernelMachine"]
+
+Reals = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_LARGEST = 1e50
+
+
+class KernelMachine(Machine):
+    """Base of the estimators with one score for a row, linear in the features or in a kernel's.
+
+    Attributes
+    ----------
+    support_ : int64 array of shape (n_support,)
+        Rows of the training data that the scores depend on; of equal rows one. In small sets their order follows from
+        their content, so that scores do not depend on the order of the data, not even by rounding.
+    support_vectors_ : array or CSR matrix of shape (n_support, d)
+        Those rows; without columns for a precomputed kernel.
+    dual_coef_ : float64 array of shape (n_problems, n_support)
+        Their coefficients.
+    kernel_ : Kernel
+        The kernel with its parameters resolved.
+    """
+
+    kernel: Any
+    gamma: float | str
+    coef0: float
+    degree: int
+    nu: float | None
+    cache_mb: float
+
+    kernel_: Kernel
+    support_: Ints
+    support_vectors_: Any
+    dual_coef_: Reals
+    coef_: Reals
+    n_features_in_: int
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        return tags
+
+    @property
+    def _by_kernel(self) -> bool:
+        """Whether the problem is solved in terms of kernel values."""
+        return not (isinstance(self.kernel, str) and self.kernel == "linear") or self.nu is not None
+
+    def _check_machine(self) -> Any:
+        if self.nu is not None:
+            check_number(self, "nu", low=0.0, low_allowed=False)
+            if float(self.nu) > 1.0:
+                raise ValueError(f"{type(self).__name__}: nu must be at most 1, not {self.nu!r}")
+            if self._intercept != "free":
+                raise ValueError(f"{type(self).__name__}: nu needs an intercept that is free")
+        if not self._by_kernel:
+            return super()._check_machine()
+        self._check_parameters()
+        check_number(self, "cache_mb", low=0.0, low_allowed=False)
+        size = float(self.cache_mb)
+        solvers: dict[str, Any] = {"auto": KernelAutomatic(size), "block_smo": BlockSMO(size)}
+        if self.nu is None:
+            solvers["interior_point"] = KernelInteriorPoint()
+        if isinstance(self.solver, str) and self.solver in solvers:
+            return solvers[self.solver]
+        if isinstance(self.solver, tuple(type(solver) for solver in solvers.values())):
+            return self.solver
+        why = f"kernel={self.kernel!r}" if self.nu is None else "nu"
+        raise ValueError(
+            f"{type(self).__name__}: solver {self.solver!r} is not for {why}; "
+            f"it must be one of {sorted(solvers)} or an object of theirs"
+        )
+
+    def _make_kernel(self, X: Any, weight: Reals) -> Kernel:
+        """The kernel for these points, of which each counts as often as its weight says."""
+        kernel = make_kernel(
+            self.kernel, X, gamma=self.gamma, coef0=self.coef0, degree=self.degree, weight=weight,
+            plus=1.0 if self._intercept == "penalized" else 0.0,
+        )  # fmt: skip
+        if kernel.name in ("linear", "poly"):
+            squares = X.multiply(X).sum(1) if sp.issparse(X) else np.einsum("ij,ij->i", X, X, dtype=np.float64)
+            longest = [int(np.argmax(np.asarray(squares)))]
+            with np.errstate(over="ignore", invalid="ignore"):
+                largest = float(kernel.block(X[longest], X[longest])[0, 0])
+            if not abs(largest) <= _LARGEST:
+                raise DataError(
+                    f"the {kernel.name} kernel has values of up to {largest:.3g}: too large to compute with (at most "
+                    f"{_LARGEST:g}); scale X down"
+                )
+        return kernel
+
+    def _fit_kernel(
+        self,
+        kernel: Kernel,
+        X: Any,
+        terms: Terms,
+        weight: Reals,
+        solver: Any,
+        *,
+        C: float,
+        signs: bool,
+        totals: Reals | None = None,
+        group: Ints | None = None,
+    ) -> Result:
+        """One problem. Without ``totals`` there is a free intercept or none."""
+        if totals is None:
+            totals = np.zeros(1 if self._intercept == "free" else 0)
+        if group is None:
+            group = np.zeros(terms.sign.shape, np.int64)
+        task = KernelTask(
+            kernel, X, terms, C, weight, totals, group, float(self.tol), name=type(self).__name__, signs=signs
+        )
+
+        def run(**limits: Any) -> Result:
+            return run_to_tolerance(task, solver, **limits)
+
+        return self._watched(run)
+
+    def _keep_support(self, kernel: Kernel, X: Any, order: Ints, beta: Reals) -> None:
+        """Take over the coefficients of shape ``(n_problems, n)`` over the points ``X``, rows ``order`` of the data."""
+        used = np.flatnonzero(beta.any(0))
+        self.kernel_, self.support_ = replace(kernel, plus=0.0), order[used]
+        self.dual_coef_ = np.ascontiguousarray(beta[:, used])
+        points = X[used]
+        if kernel.name == "precomputed":
+            points = np.empty((len(used), 0))
+        self.support_vectors_ = points
+        self._forget("coef_")
+        if kernel.name == "linear":
+            self.coef_ = np.asarray((points.T @ self.dual_coef_.T).T)
+
+    def _intercept_of(self, beta: Reals, thresholds: Reals) -> float:
+        """The intercept of one problem with weights ``[beta, thresholds]``."""
+        if self._intercept == "penalized":  # the weight of the constant feature in the kernel
+            return float(beta.sum())
+        return float(thresholds[0]) if len(thresholds) else 0.0
+
+    def _forget(self, *names: str) -> None:
+        """Attributes of an earlier fit with other parameters."""
+        for name in names:
+            if name in vars(self):
+                delattr(self, name)
+
+    def _scores(self, X: Any) -> Reals:
+        """Scores without intercept, of shape ``(n, n_problems)``.
+
+        Raises
+        ------
+        DataError
+            When the values of a precomputed kernel are not those between test and training points.
+        """
+        check_sparse(X)
+        try:
+            X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        except ValueError as error:
+            n = self.n_features_in_
+            if "support_" in vars(self) and self.kernel_.name == "precomputed" and f"expecting {n} feat" in str(error):
+                raise DataError(
+                    f"{error} (of a precomputed kernel, rows are test points and columns the training points: "
+                    f"expected shape {(X.shape[0], n)}, seen {tuple(X.shape)})"
+                ) from None
+            raise
+        if "coef_" not in vars(self):
+            return self._kernel_scores(X)
+        coef = np.atleast_2d(self.coef_)
+        if X.dtype == np.float32:  # a product of both types would copy the data
+            rows = Rows(X)
+            return np.column_stack([rows.scores(w) for w in coef])
+        return np.asarray(X @ coef.T)
+
+    def _kernel_scores(self, X: Any) -> Reals:
+        points = self.support_vectors_
+        if self.kernel_.name == "precomputed":
+            X = X[:, self.support_]
+        return self.kernel_.combined(X, points, self.dual_coef_.T)
+
+    def _score_parts(self) -> dict[str, Any]:
+        """What a model file keeps of the scores."""
+        names = getattr(self, "feature_names_in_", None)
+        parts: dict[str, Any] = {
+            "feature_names": None if names is None else names.tolist(),
+            "n_features": self.n_features_in_,
+            "coef": getattr(self, "coef_", None),
+            "solver_reason": self.solver_reason_,
+            "support": None,
+        }
+        if "support_" not in vars(self):
+            return parts
+        kernel, points = self.kernel_, self.support_vectors_
+        sparse = sp.issparse(points)
+        return parts | {
+            "support": self.support_,
+            "dual_coef": self.dual_coef_,
+            "points": [points.indptr, points.indices, points.data] if sparse else points,
+            "gamma": kernel.gamma,
+            "center": kernel.center,
+        }
+
+    def _take_score_parts(self, parts: dict[str, Any], n_problems: int) -> None:
+        """Take over what :meth:`_score_parts` gave; a ValueError says what does not fit."""
+        d, names, coef, support = parts["n_features"], parts["feature_names"], parts["coef"], parts["support"]
+        if type(d) is not int or d < 1:
+            raise ValueError(f"{d!r:.40} features")
+        if names is not None:
+            if len(names) != d:
+                raise ValueError(f"{len(names)} names for {d} features")
+            self.feature_names_in_ = np.array(names, dtype=object)
+        self.n_features_in_ = d
+        self.solver_reason_ = str(parts["solver_reason"])
+        if support is not None:
+            self._take_support(parts, np.asarray(support), n_problems)
+        if coef is not None:
+            coef = np.ascontiguousarray(coef, np.float64)
+            if coef.size != n_problems * d or coef.shape[-1] != d:
+                raise ValueError(f"weights of shape {coef.shape} for {n_problems} problems with {d} features")
+            self.coef_ = coef
+        elif support is None:
+            raise ValueError("neither weights nor support vectors")
+
+    def _take_support(self, parts: dict[str, Any], support: Ints, n_problems: int) -> None:
+        d = self.n_features_in_
+        beta = np.ascontiguousarray(parts["dual_coef"], np.float64)
+        if support.ndim != 1 or support.dtype.kind not in "iu" or beta.shape != (n_problems, len(support)):
+            raise ValueError(f"coefficients of shape {beta.shape} for {support.shape} support vectors")
+        gamma, center, points = float(parts["gamma"]), parts["center"], parts["points"]
+        kernel = make_kernel(
+            self.kernel, np.zeros((1, 1)), gamma=gamma, coef0=self.coef0, degree=self.degree
+        )  # the parameters are checked here
+        if isinstance(points, list):
+            indptr, indices, data = points
+            points = sp.csr_matrix((data, indices, indptr), shape=(len(support), d))
+            points.check_format(full_check=True)
+        wanted = (len(support), 0 if kernel.name == "precomputed" else d)
+        if points.shape != wanted:
+            raise ValueError(f"support vectors of shape {points.shape}; they must have {wanted}")
+        if kernel.name == "precomputed" and len(support) and not 0 <= support.min() <= support.max() < d:
+            raise ValueError("numbers of support vectors outside the training points")
+        if center is not None and np.shape(center) != (d,):
+            raise ValueError(f"a center of shape {np.shape(center)} for {d} features")
+        self.kernel_ = replace(kernel, center=None if center is None else np.ascontiguousarray(center, np.float64))
+        self.support_, self.dual_coef_, self.support_vectors_ = support.astype(np.int64), beta, points
+
+
+def points_of(kernel: Any, X: Any, rows: Ints) -> Any:
+    """Some of the points; of a precomputed kernel their values."""
+    if isinstance(kernel, Kernel):
+        kernel = kernel.name
+    return X[rows][:, rows] if isinstance(kernel, str) and kernel == "precomputed" else X[rows]
+
+
+def nu_for_classes(sign: Reals, weight: Reals, nu: float, what: str) -> tuple[Terms, Reals, Ints]:
+    """Terms, totals and groups of the nu form for two classes.
+
+    ``1/2 |w|^2 + sum_i s_i (rho - y_i f_i)_+ - nu rho sum_i s_i``, see :class:`~maxmargin.solvers.kernel.KernelTask`.
+
+    Raises
+    ------
+    DataError
+        When ``nu`` is larger than twice the share of the smaller class.
+    """
+    n = float(weight.sum())
+    smaller = min(float(weight[sign > 0].sum()), float(weight[sign < 0].sum()))
+    if nu * n > 2.0 * smaller * (1.0 + 1e-12):
+        most = math.floor(2e4 * smaller / n) / 1e4
+        raise DataError(f"nu={nu:g} is not feasible{what}: at most {most:g}, twice the share of the smaller class")
+    column = sign.reshape(-1, 1)
+    terms = Terms(column, np.zeros_like(column), weight.reshape(-1, 1).copy(), np.zeros_like(column))
+    half = min(0.5 * nu * n, smaller)
+    return terms, np.array([half, -half]), (column < 0.0).astype(np.int64)
+
+
+def nu_for_values(target: Reals, c: Reals, nu: float) -> tuple[Terms, Reals, Ints]:
+    """Terms, totals and groups of the nu form for values; the thresholds are ``b`` plus and minus the half width."""
+    terms = insensitive(target, c, 0.0)
+    half = 0.5 * nu * float(c.sum())
+    group = np.zeros(terms.sign.shape, np.int64)
+    group[:, 1] = 1
+    return terms, np.array([half, -half]), group
+
+
+def canonical(beta: Reals, thresholds: Reals, nu: float) -> tuple[Reals, float]:
+    """Coefficients and intercept of a nu form, scaled so that the margin is 1.
+
+    Where the margin is 0 the reduced convex hulls of the classes meet and the best weights are 0: said in a warning.
+    """
+    b, rho = 0.5 * float(thresholds.sum()), 0.5 * float(thresholds[1] - thresholds[0])
+    if not rho > 1e-10 * max(1.0, abs(b)):
+        warnings.warn(
+            f"with nu={nu:g} the classes cannot be told apart: the best margin is 0 and all weights are about 0; "
+            "raise nu or use another kernel",
+            UserWarning,
+            stacklevel=4,
+        )
+        return beta, b
+    return beta / rho, b / rho

@@ -1,0 +1,115 @@
+"""The solver of kernel machines that suits the problem: block SMO, and interior point where that is slow.
+
+Block SMO comes first: it looks at few kernel values and gives models with few support vectors. From its progress it is
+seen how much more the tolerance would take; where an interior point method costs less, as with a large ``C`` or a
+kernel of low rank on up to a few thousand points, that one takes over. The decision counts operations and never looks
+at a clock, so the same data always give the same model.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..base import Run, Step, WarmStart
+from ..linear.automatic import passes_to_go
+from ..oracle import Evaluation
+from .block_smo import BlockSMO
+from .interior_point import KernelInteriorPoint, suits
+from .task import KernelTask
+
+__all__ = ["KernelAutomatic"]
+
+_FIRST_LOOK = 4
+_ITERATIONS = 25
+# operations of products of matrices that take the time of one in a step of block SMO (measured, one core)
+_FASTER = 8.0
+_CONSTANT = 5e6
+_PATIENCE = 3
+
+
+@dataclass(frozen=True)
+class KernelAutomatic:
+    """Block SMO, then an interior point method where that is the shorter way.
+
+    Parameters
+    ----------
+    cache_mb : float
+        See :class:`~maxmargin.solvers.kernel.block_smo.BlockSMO`.
+    """
+
+    cache_mb: float = 500.0
+
+    @property
+    def name(self) -> str:
+        """Short name, as accepted by the estimators."""
+        return "auto"
+
+    def start(self, task: KernelTask) -> Run:
+        """Begin a run."""
+        return _AutomaticRun(self, task)
+
+
+class _AutomaticRun(Run):
+    task: KernelTask
+    exact_gap = True
+
+    def __init__(self, options: KernelAutomatic, task: KernelTask) -> None:
+        self.task = task
+        self.first = BlockSMO(cache_mb=options.cache_mb)
+        self.smo = self.first.start(task)
+        self.run: Run = self.smo
+        self.label = self.first.name
+        self.reason = "it needs few kernel values and converges fast here"
+        self.gaps: list[float] = []
+        self.failures = 0
+        self.budget = _CONSTANT + _ITERATIONS * 4.0 / 3.0 * task.n**3 / _FASTER if suits(task) else math.inf
+        if 8.0 * task.n**2 > 1e6 * options.cache_mb:
+            self.budget = math.inf
+
+    def advance(self) -> Step:
+        step = self.run.advance()
+        if self.run is not self.smo or self.budget == math.inf:
+            return step
+        self.gaps.append(step.gap / max(abs(step.dual + step.gap), 1e-300))
+        if len(self.gaps) >= _FIRST_LOOK:
+            remaining = passes_to_go(self.gaps, self.task.tol) if math.isfinite(self.gaps[-1]) else math.inf
+            if step.ready or remaining * self.smo.operations / len(self.gaps) > self.budget:
+                self._change(remaining)
+        return step
+
+    def _change(self, remaining: float) -> None:
+        try:
+            self.run = KernelInteriorPoint().start(self.task)
+        except ValueError:  # not positive semi-definite
+            self.budget = math.inf
+            return
+        self.label = KernelInteriorPoint().name
+        self.reason = (
+            f"block SMO would take about {remaining:.0f} more passes (a large C or a kernel of low rank), "
+            "which costs more"
+        )
+
+    def weights(self) -> NDArray[np.float64]:
+        return self.run.weights()
+
+    def dual(self) -> float:
+        """Where rounding keeps the interior point method from the tolerance, block SMO goes on from its last point."""
+        value, task = self.run.dual(), self.task
+        if self.run is not self.smo:
+            w = self.run.weights()
+            primal = task.objective(w)
+            self.failures += primal - value > task.tol * abs(primal)
+            if self.failures > _PATIENCE:
+                task.warm = WarmStart(w.copy())
+                self.run = self.smo = self.first.start(task)
+                self.label, self.budget = self.first.name, math.inf
+                self.reason = "it goes on where rounding stops the interior point method"
+                value = self.run.dual()
+        return value
+
+    def evaluate(self, w: NDArray[np.float64]) -> Evaluation:
+        return self.task.evaluate(w)
