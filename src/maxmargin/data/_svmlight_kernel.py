@@ -32,36 +32,49 @@ LABEL, COST = -1, -2
 _EXACT, _SLOW, _BAD = 0, 1, 2
 _SMALL_POWER = 22  # 10.0**22 is the largest exact power
 _LARGE_POWER = 280  # 18 digits times its power are still finite, and one digit divided by it is still normal
+_MANTISSAS = 10**18
+_EXACT_MANTISSAS = 2**53
 _LARGEST_INDEX = 999_999_999_999_999_999
 
-_BLANKS = (9, 13, 32)  # tab, carriage return, space
 _NEWLINE, _HASH, _COLON, _POINT, _PLUS, _MINUS = 10, 35, 58, 46, 43, 45
 
 
-@compiled
-def _digit(text: Any, at: int) -> Any:
-    """The digit at a position, or -1 where there is none."""
-    if at < len(text) and 48 <= text[at] <= 57:
-        return np.int64(text[at]) - 48
-    return -1
+# A block ends with a line end, and every loop below stops there: no position needs a check against the length.
 
 
 @compiled
-def _ends(text: Any, at: int) -> bool:
-    """Whether a number may end here."""
-    return at >= len(text) or text[at] in _BLANKS or text[at] == _NEWLINE or text[at] == _HASH
+def _byte(text: Any, at: int) -> Any:
+    """The byte at a position, which is made unsigned: Numba compiles negative indexing for signed ones."""
+    return np.int64(text[np.uint64(at)])
+
+
+@compiled
+def _is_digit(byte: int) -> bool:
+    return 48 <= byte <= 57
+
+
+@compiled
+def _is_blank(byte: int) -> bool:
+    """Space, carriage return or tab."""
+    return byte == 32 or byte == 13 or byte == 9
+
+
+@compiled
+def _ends(byte: int) -> bool:
+    """Whether a number may end before this byte."""
+    return _is_blank(byte) or byte == _NEWLINE or byte == _HASH
 
 
 @compiled
 def _line_end(text: Any, at: int) -> int:
-    while at < len(text) and text[at] != _NEWLINE:
+    while _byte(text, at) != _NEWLINE:
         at += 1
     return at
 
 
 @compiled
 def _skip_blanks(text: Any, at: int) -> int:
-    while at < len(text) and text[at] in _BLANKS:
+    while _is_blank(_byte(text, at)):
         at += 1
     return at
 
@@ -69,27 +82,40 @@ def _skip_blanks(text: Any, at: int) -> int:
 @compiled
 def _label_end(text: Any, at: int) -> int:
     """The end of a text label, or -1 if it holds a control character."""
-    while at < len(text) and text[at] not in _BLANKS and text[at] != _NEWLINE:
-        if text[at] < 32 or text[at] == 127:
+    while True:
+        byte = _byte(text, at)
+        if _is_blank(byte) or byte == _NEWLINE:
+            return at
+        if byte < 32 or byte == 127:
             return -1
         at += 1
-    return at
 
 
 @compiled
-def _integer(text: Any, at: int) -> tuple[Any, int]:
-    """A number without sign and the position after it; -1 if there is none or it does not fit 64 bits."""
-    value = np.int64(_digit(text, at))
-    while value >= 0:
+def _digits(text: Any, at: int, value: Any) -> tuple[Any, int]:
+    """``value`` with the digits that follow at its end, modulo 2**64, and the position after them."""
+    byte = _byte(text, at)
+    while _is_digit(byte):
+        value = value * 10 + (byte - 48)
         at += 1
-        digit = _digit(text, at)
-        if digit < 0:
-            return value, at
-        fits = value < 922337203685477580 or (value == 922337203685477580 and digit <= 7)
-        value = value * 10 + digit if fits else np.int64(-1)
-    while _digit(text, at) >= 0:
-        at += 1
+        byte = _byte(text, at)
     return value, at
+
+
+@compiled
+def _integer(text: Any, at: int, negative: bool) -> tuple[Any, int, bool]:
+    """A whole number, its sign read already, the position after it, and whether it is one and fits 64 bits."""
+    start = at
+    value, at = _digits(text, at, np.int64(0))
+    if at - start <= 18:
+        return -value if negative else value, at, at > start
+    value, last = np.int64(0), 8 if negative else 7
+    for place in range(start, at):  # below zero there is room for one more
+        digit = _byte(text, place) - 48
+        if value < -922337203685477580 or (value == -922337203685477580 and digit > last):
+            return value, at, False
+        value = value * 10 - digit
+    return value if negative else -value, at, True
 
 
 @functools.cache
@@ -129,63 +155,96 @@ def _multiplied(mantissa: int, exponent: int, scaled: Any) -> tuple[float, bool]
 
 
 @compiled
+def _rounded(mantissa: int, exponent: int, small: Any, scaled: Any) -> tuple[float, int]:
+    """``mantissa * 10**exponent``, ``mantissa`` in [0, 10**18), and whether that is exact or slow."""
+    if mantissa <= _EXACT_MANTISSAS and -_SMALL_POWER <= exponent <= _SMALL_POWER:
+        return mantissa * small[exponent] if exponent >= 0 else mantissa / small[-exponent], _EXACT
+    if mantissa == 0:
+        return 0.0, _EXACT
+    if -_LARGE_POWER <= exponent <= _LARGE_POWER:
+        value, certain = _multiplied(mantissa, exponent, scaled)
+        return value, _EXACT if certain else _SLOW
+    return 0.0, _SLOW
+
+
+@compiled
+def _plain_number(text: Any, at: int) -> tuple[Any, Any, bool, int, bool]:
+    """A number without exponent: mantissa, decimals, sign, the position after it, and whether that is all of it."""
+    negative = _byte(text, at) == _MINUS
+    if negative:
+        at += 1
+    first = at
+    mantissa, at = _digits(text, at, np.int64(0))
+    whole = at - first
+    count = 0 if mantissa == 0 and whole <= 19 else whole  # twenty digits may be 2**64, which is 0 here
+    decimals: Any = np.int64(0)
+    if _byte(text, at) == _POINT:
+        first = at + 1
+        mantissa, at = _digits(text, first, mantissa)
+        decimals = at - first
+    # nineteen digits that are too many are negative or not below 10**18
+    plain = whole + decimals > 0 and count + decimals <= 19 and 0 <= mantissa < _MANTISSAS
+    return mantissa, decimals, negative, at, plain and _ends(_byte(text, at))
+
+
+@compiled
 def _number(text: Any, at: int, small: Any, scaled: Any) -> tuple[Any, int, int]:
     """A decimal number, the position after it, and whether it is exact, slow or bad."""
-    end = len(text)
-    negative = at < end and text[at] == _MINUS
-    if negative or (at < end and text[at] == _PLUS):
+    mantissa, decimals, negative, stop, plain = _plain_number(text, at)
+    if not plain:
+        any_number: tuple[Any, int, int] = _any_number(text, at, small, scaled)
+        return any_number
+    value, state = _rounded(mantissa, -decimals, small, scaled)
+    return -value if negative else value, stop, state
+
+
+@compiled
+def _any_number(text: Any, at: int, small: Any, scaled: Any) -> tuple[Any, int, int]:
+    """What :func:`_number` says of numbers of every form."""
+    negative = _byte(text, at) == _MINUS
+    if negative or _byte(text, at) == _PLUS:
         at += 1
     mantissa: Any = np.int64(0)
     significant = exponent = seen = point = 0
-    while at < end:
-        digit = _digit(text, at)
-        if digit >= 0:
+    while True:
+        byte = _byte(text, at)
+        if _is_digit(byte):
             seen = 1
-            significant += mantissa > 0 or digit > 0
+            significant += mantissa > 0 or byte > 48
             if significant <= 18:
-                mantissa = mantissa * 10 + digit
+                mantissa = mantissa * 10 + (byte - 48)
                 exponent -= point
-        elif text[at] == _POINT and not point:
+        elif byte == _POINT and not point:
             point = 1
         else:
             break
         at += 1
     state = _EXACT if seen else _BAD
-    if at < end and (text[at] == 101 or text[at] == 69):  # e, E
+    if byte == 101 or byte == 69:  # e, E
         at += 1
-        down = at < end and text[at] == _MINUS
-        if down or (at < end and text[at] == _PLUS):
+        down = _byte(text, at) == _MINUS
+        if down or _byte(text, at) == _PLUS:
             at += 1
-        if _digit(text, at) < 0:
+        if not _is_digit(_byte(text, at)):
             state = _BAD
-        power = 0
-        while at < end and _digit(text, at) >= 0:
+        power: Any = np.int64(0)
+        while _is_digit(_byte(text, at)):
             if power < 10_000:
-                power = power * 10 + _digit(text, at)
+                power = power * 10 + (_byte(text, at) - 48)
             at += 1
         exponent += -power if down else power
-    if state == _BAD or not _ends(text, at):
+    if state == _BAD or not _ends(_byte(text, at)):
         return 0.0, at, _BAD
     if significant > 18:
         return 0.0, at, _SLOW
-    certain = True
-    if mantissa == 0:
-        value = 0.0
-    elif mantissa <= 9007199254740992 and -_SMALL_POWER <= exponent <= _SMALL_POWER:
-        value = mantissa * small[exponent] if exponent >= 0 else mantissa / small[-exponent]
-    elif -_LARGE_POWER <= exponent <= _LARGE_POWER:
-        value, certain = _multiplied(mantissa, exponent, scaled)
-    else:
-        return 0.0, at, _SLOW
-    return -value if negative else value, at, _EXACT if certain else _SLOW
+    value, state = _rounded(mantissa, exponent, small, scaled)
+    return -value if negative else value, at, state
 
 
 @compiled
 def _starts_with(text: Any, at: int, word: Any) -> bool:
-    if at + len(word) > len(text):
-        return False
     for k in range(len(word)):
-        if text[at + k] != word[k]:
+        if _byte(text, at + k) != word[k]:  # at the latest at the line end
             return False
     return True
 
@@ -231,7 +290,7 @@ def parse_block(
     small: Any,
     scaled: Any,
 ) -> tuple[int, int, int, int, int, int]:
-    """Parse whole lines.
+    """Parse whole lines, the last of which has its line end too.
 
     Parameters
     ----------
@@ -241,13 +300,14 @@ def parse_block(
     text_labels : bool
         Note where labels stand (``label_at``) and do not read them as numbers (``y``).
     y, cost : float64 arrays; label_at : int64 array (rows, 2); qid, lines : int64 arrays; marks : uint8 array
-        One place for every line of the text.
+        Filled for each row. A row takes two bytes of the text at least.
     indptr : int64 array
-        One place more; the first holds 0.
+        One place more than for rows; filled from 0 on.
     indices : int64 array; values : float64 array
-        A place for every four bytes of the text, and one more.
-    slow : int64 array (2 * lines + places for values, 3)
-        Filled with (start, end, whose number) of the numbers that the caller has to read.
+        Filled for each entry. An entry takes four bytes with the blank before it.
+    slow : int64 array (n, 3)
+        Filled with (start, end, whose number) of the numbers that the caller has to read; no more than one for every
+        two bytes of the text.
     small : float64 array, scaled : int64 array, both read-only
         The two of :func:`power_tables`.
 
@@ -258,13 +318,15 @@ def parse_block(
     """
     end = len(text)
     at = row = entry = n_slow = 0
+    indptr[0] = 0
     while True:
-        at = _skip_blanks(text, at)
+        at = _skip_blanks(text, at) if at < end else end
         if at >= end:
             return OK, at, row, entry, n_slow, line
-        if text[at] == _HASH:
+        byte = _byte(text, at)
+        if byte == _HASH:
             at = _line_end(text, at)
-        elif text[at] != _NEWLINE:
+        elif byte != _NEWLINE:
             lines[row] = line
             start = at
             if text_labels:
@@ -281,38 +343,47 @@ def parse_block(
                     n_slow = _note(slow, n_slow, start, at, LABEL - 2 * row)
             mark = 0
             last = np.int64(-1)
-            cost[row] = 1.0
+            qid[row], cost[row] = 0, 1.0
             while True:
-                at = _skip_blanks(text, at)
-                if at >= end or text[at] == _NEWLINE or text[at] == _HASH:
-                    break
+                byte = _byte(text, at)
+                if _is_blank(byte):
+                    at += 1
+                    continue
                 start = at
-                if _digit(text, at) >= 0:
-                    index, at = _integer(text, at)
-                    if at >= end or text[at] != _COLON:
+                if _is_digit(byte):
+                    index, at, fits = _integer(text, at, False)
+                    if _byte(text, at) != _COLON:
                         return BAD_TOKEN, start, row, entry, n_slow, line
-                    if index < 0 or index > _LARGEST_INDEX:
+                    if not fits or index > _LARGEST_INDEX:
                         return INDEX_TOO_LARGE, start, row, entry, n_slow, line
                     begin = at + 1
-                    value, at, state = _number(text, begin, small, scaled)
-                    if state == _BAD:
-                        return BAD_VALUE, start, row, entry, n_slow, line
+                    mantissa, decimals, negative, at, plain = _plain_number(text, begin)
+                    if plain and mantissa <= _EXACT_MANTISSAS:  # nearly all: without a call
+                        value = mantissa / small[np.uint64(decimals)]
+                        if negative:
+                            value = -value
+                    else:
+                        value, at, state = _number(text, begin, small, scaled)
+                        if state == _BAD:
+                            return BAD_VALUE, start, row, entry, n_slow, line
+                        if state == _SLOW:
+                            n_slow = _note(slow, n_slow, begin, at, entry)
                     if index <= last:
                         mark |= UNSORTED
                     last = index
                     indices[entry], values[entry] = index, value
-                    if state == _SLOW:
-                        n_slow = _note(slow, n_slow, begin, at, entry)
                     entry += 1
+                elif byte == _NEWLINE or byte == _HASH:
+                    break
                 elif _starts_with(text, at, _QID):
-                    negative = at + 4 < end and text[at + 4] == _MINUS
-                    number, at = _integer(text, at + 4 + negative)
-                    if number < 0 or not _ends(text, at):
+                    negative = _byte(text, at + 4) == _MINUS
+                    number, at, fits = _integer(text, at + 4 + negative, negative)
+                    if not fits or not _ends(_byte(text, at)):
                         return BAD_QID, start, row, entry, n_slow, line
                     if mark & HAS_QID:
                         return TWICE, start, row, entry, n_slow, line
                     mark |= HAS_QID
-                    qid[row] = -number if negative else number
+                    qid[row] = number
                 elif _starts_with(text, at, _COST):
                     begin = at + 5
                     value, at, state = _number(text, begin, small, scaled)
@@ -330,6 +401,5 @@ def parse_block(
             row += 1
             indptr[row] = entry
             at = _line_end(text, at)
-        if at < end:  # at a line end
-            at += 1
-            line += 1
+        at += 1
+        line += 1
