@@ -19,13 +19,14 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import maxmargin
-from maxmargin import MulticlassSVM, SequenceSVM, StructuredSVM
+from maxmargin import MulticlassSVM, SequenceSVM, StructuredSVM, SVMClassifier
 from maxmargin.solvers.base import Solver, WarmStart
+from maxmargin.solvers.deadline import Deadline, OutOfTime
 from maxmargin.solvers.frank_wolfe import FrankWolfe
 from maxmargin.solvers.loop import minimize
 from maxmargin.solvers.n_slack import NSlack
 from maxmargin.solvers.one_slack import OneSlack
-from maxmargin.solvers.oracle import CompiledOracle, Deadline, OutOfTime, Work
+from maxmargin.solvers.oracle import CompiledOracle, Work
 from maxmargin.solvers.passes import STATE_SIZE
 from maxmargin.solvers.perceptron import Perceptron
 from maxmargin.status import Status
@@ -317,7 +318,7 @@ def test_an_interrupt_while_entering_compiled_code_stays_an_interrupt(run_python
 INTERRUPTED_FIT = """
 import json, sys, time
 import numpy as np
-from maxmargin import MulticlassSVM, SequenceSVM, StructuredSVM
+from maxmargin import MulticlassSVM, SequenceSVM, StructuredSVM, SVMClassifier
 from maxmargin.status import Status
 
 rng = np.random.default_rng(13)
@@ -537,3 +538,49 @@ def test_a_C_too_large_to_compute_with_is_refused(C: float) -> None:
         MulticlassSVM(C=C).fit(np.eye(4), [0, 1, 0, 1])
     with pytest.raises(ValueError, match="too large"):
         SequenceSVM(C=C).fit([[["a"]], [["b"]]], [["x"], ["y"]])
+
+
+@pytest.mark.skipif(not hasattr(signal, "raise_signal"), reason="the system has no signals")
+@pytest.mark.parametrize("kind", ["sequence", "linear", "kernel"])
+def test_ctrl_c_counts_even_if_its_exception_is_lost(kind: str) -> None:
+    """As it is where it comes while the compiler library looks up the functions among the arguments of a kernel."""
+
+    def swallow(record: Any, w: Any) -> None:
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            pass
+
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 2)), rng.integers(2, size=40)
+    limits: dict[str, Any] = dict(C=100.0, tol=0.0, max_passes=100_000, callback=swallow)
+    model: Any
+    if kind == "sequence":
+        model = SequenceSVM(**limits)
+        X, y = [[[str(a > 0)] for a in x] for x in X], [["a", "b"] if k else ["b", "a"] for k in y]
+    else:
+        model = SVMClassifier(kernel="rbf" if kind == "kernel" else "linear", **limits)
+    with pytest.raises(KeyboardInterrupt, match="keeps the best model so far"):
+        model.fit(X, y)
+    assert model.certificate_.status is Status.INTERRUPTED
+    assert model.certificate_.passes <= 3
+    assert len(model.predict(X)) == 40
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_handler_of_the_users_own_is_left_alone() -> None:
+    seen = []
+
+    def mine(number: int, frame: Any) -> None:
+        seen.append(number)
+
+    def press(record: Any, w: Any) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    before = signal.signal(signal.SIGINT, mine)
+    try:
+        SVMClassifier(callback=press).fit([[0.0], [1.0]], [0, 1])
+        assert signal.getsignal(signal.SIGINT) is mine
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert seen

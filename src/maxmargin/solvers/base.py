@@ -9,7 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .oracle import Deadline, Evaluation, Oracle, Work
+from .deadline import Deadline
+from .oracle import Evaluation, Oracle, Work
 from .passes import DUAL, GAP
 from .planes import Planes
 

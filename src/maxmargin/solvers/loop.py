@@ -15,7 +15,8 @@ from ..errors import DataError, StructureError
 from ..problem import Certificate, Scaling, relative_gap
 from ..status import Status
 from .base import Problem, Run, Solver, Task, WarmStart
-from .oracle import Deadline, Oracle, OutOfTime
+from .deadline import Deadline, OutOfTime
+from .oracle import Oracle
 from .planes import Planes
 
 __all__ = ["Record", "Result", "certify", "minimize", "run_to_tolerance"]
@@ -246,11 +247,13 @@ class _Loop:
     def run(self) -> Result:
         run: Run | None = None
         try:
-            run = self.solver.start(self.task)
-            if run.exact_gap:
-                self.optimism = 1.0
-            self.deadline.at = self.began + self.max_time
-            status = self._passes(run)
+            with self.deadline.watching():
+                run = self.solver.start(self.task)
+                if run.exact_gap:
+                    self.optimism = 1.0
+                self.deadline.at = self.began + self.max_time
+                status = self._passes(run)
+                self._serve_interrupt()
         except OutOfTime:
             status = Status.TIME_LIMIT
         except KeyboardInterrupt:
@@ -275,6 +278,7 @@ class _Loop:
         while True:
             self._keep_best()
             step = run.advance()
+            self._serve_interrupt()
             self.passes += step.passes
             estimate = step.dual + step.gap
             due = self.check_every is not None and self.passes % self.check_every == 0
@@ -364,6 +368,11 @@ class _Loop:
         w = run.weights().view()
         w.flags.writeable = False
         return bool(self.callback(self.history[-1], w))
+
+    def _serve_interrupt(self) -> None:
+        """Ctrl-C whose exception was lost on the way."""
+        if self.deadline.interrupted:
+            raise KeyboardInterrupt
 
     def _stalled(self) -> bool:
         """No exact figure moved over the last five evaluations."""

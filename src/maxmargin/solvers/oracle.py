@@ -6,7 +6,6 @@ Solvers ask it for most violated planes under fixed weights (:meth:`Oracle.evalu
 
 from __future__ import annotations
 
-import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -30,11 +29,11 @@ from ..structures.plain import (
     plain_pack,
 )
 from . import batch, passes
+from .deadline import Deadline
 from .planes import Planes, compacted, extended, new_planes
 
 __all__ = [
-    "CompiledOracle", "Deadline", "Evaluation", "Oracle", "OutOfTime", "PlainOracle", "Work", "chunks", "decode_all",
-    "make_oracle",
+    "CompiledOracle", "Evaluation", "Oracle", "PlainOracle", "Work", "chunks", "decode_all", "make_oracle",
 ]  # fmt: skip
 
 Ints = NDArray[np.int64]
@@ -44,28 +43,6 @@ _FIRST_CHUNK = 64
 _CHUNK_SECONDS = 0.3
 _KEEP_PASSES = 10
 _HELD_ENTRIES = 400_000
-
-
-class OutOfTime(Exception):
-    """The deadline of a run has passed; the outer loop catches it and keeps the best model so far."""
-
-
-@dataclass
-class Deadline:
-    """The moment at which a run is to end, looked at between the chunks of its passes.
-
-    Attributes
-    ----------
-    at : float
-        A time of ``time.perf_counter``; infinite when there is no limit.
-    """
-
-    at: float = math.inf
-
-    def check(self) -> None:
-        """Raise :class:`OutOfTime` once the moment has come."""
-        if time.perf_counter() >= self.at:
-            raise OutOfTime
 
 
 @dataclass

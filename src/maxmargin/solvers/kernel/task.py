@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from ...kernels import Kernel
 from ...terms import Terms
 from ..base import WarmStart
+from ..deadline import Deadline
 from ..linear.intercept import best_intercept
-from ..oracle import Deadline, Evaluation
+from ..oracle import Evaluation
 
 __all__ = ["KernelTask"]
 

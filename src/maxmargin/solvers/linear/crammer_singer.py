@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from ..._compiled import compiled
 from ..base import Run, Step, WarmStart
-from ..oracle import Deadline, Evaluation, chunks
+from ..deadline import Deadline
+from ..oracle import Evaluation, chunks
 from .coordinate_ascent import in_blocks
 from .rows import Rows
 

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from ...terms import Terms
 from ..base import WarmStart
-from ..oracle import Deadline, Evaluation
+from ..deadline import Deadline
+from ..oracle import Evaluation
 from .intercept import best_intercept
 from .rows import Rows
 
