@@ -14,19 +14,113 @@ import pytest
 
 import maxmargin
 from maxmargin.cli import main
-from maxmargin.cli.options import SOLVERS, make_parser
-from maxmargin.cli.tasks import FORMATS, TASKS
-from maxmargin.solvers import BY_NAME
+from maxmargin.cli.learners import check_options, choose, make, parameters
+from maxmargin.cli.messages import UsageError
+from maxmargin.cli.options import make_parser
+from maxmargin.cli.table import FORMATS, TASKS, serving, task_of
+from maxmargin.cli.tasks import Task, load_task
 
 Run = Callable[..., Any]
 
 
-def test_the_solvers_offered_are_those_there_are() -> None:
-    assert {*SOLVERS} == {*BY_NAME, "auto"}
+FREE = {
+    **{"C": "3", "tol": "0.5", "max_passes": "7", "max_time": "60", "seed": "5", "jobs": "2", "epsilon": "0.5"},
+    **{"gamma": "0.25", "degree": "2", "coef0": "1", "min_count": "2", "forbidden": "iob2", "warm_start": "m"},
+    "nu": "0.4",
+}
+NOT_ON_THE_COMMAND_LINE = {"callback", "verbose", "intercept_scaling", "cache_mb", "multi_class"}
 
 
-def test_every_format_belongs_to_one_task() -> None:
-    assert len(FORMATS) == len({*FORMATS}) == sum(len(task.formats) for task in TASKS.values())
+def arguments(task: str, option: str, value: str, *more: str) -> Any:
+    flag = f"-{option}" if len(option) == 1 else f"--{option.replace('_', '-')}"
+    return make_parser().parse_args(["train", "x", "--task", task, flag, value, *more])
+
+
+def forms() -> list[tuple[str, Any, list[str]]]:
+    """Every task, what learns it, and the arguments that ask for that."""
+    return [
+        (task, learner, ["--multi-class", learner.options["multi_class"][-1]] if len(entry.learners) > 1 else [])
+        for task, entry in TASKS.items()
+        for learner in entry.learners
+    ]
+
+
+@pytest.mark.parametrize(("task", "learner", "more"), forms())
+def test_every_option_of_the_table_is_a_parameter(task: str, learner: Any, more: list[str]) -> None:
+    """Whatever is offered reaches the estimator; of plain machines every parameter but a few is offered."""
+    defaults = make(learner, {}).get_params()
+    covered = set(NOT_ON_THE_COMMAND_LINE)
+    for option, values in learner.options.items():
+        for value in () if option == "multi_class" else values or (FREE[option],):
+            needed = ["--kernel", "poly"] if option in ("gamma", "degree", "coef0") or value == "block_smo" else []
+            args = arguments(task, option, value, *more, *needed)
+            assert choose(args, task) is learner
+            format = TASKS[task].formats[0]
+            check_options(args, task, format, learner)
+            found = parameters(args, learner)
+            covered |= set(found)
+            changed = {name: v for name, v in make(learner, found).get_params().items() if v != defaults[name]}
+            if value not in values[:1]:  # which is the default
+                assert changed, (option, value)
+    if task not in ("sequence", "tree"):
+        assert {*defaults} <= covered
+
+
+@pytest.mark.parametrize(("task", "learner", "more"), forms())
+def test_an_option_of_another_task_is_refused(task: str, learner: Any, more: list[str]) -> None:
+    """Named together with the task, and with the tasks that have it."""
+    everything = {option: values for _, other, _ in forms() for option, values in other.options.items()}
+    for option, values in everything.items():
+        if option in learner.options or (option == "multi_class" and more):
+            continue
+        args = arguments(task, option, (values or (FREE[option],))[0], *more)
+        with pytest.raises(UsageError, match=rf"^--?{option.replace('_', '-')} cannot go with .*task {task}"):
+            check_options(args, task, TASKS[task].formats[0], choose(args, task))
+    for option, values in learner.options.items():
+        others = {v for _, other, _ in forms() for v in other.options.get(option, ())}
+        for value in sorted(others.difference(values)) if values and option != "multi_class" else ():
+            args = arguments(task, option, value, *more)
+            with pytest.raises(UsageError, match=rf"^--{option.replace('_', '-')} {value} cannot go with task {task}"):
+                check_options(args, task, TASKS[task].formats[0], choose(args, task))
+
+
+def test_the_values_offered_are_those_there_are() -> None:
+    from maxmargin import OneClassSVM, SVMClassifier, SVMRegressor
+    from maxmargin._machine import _SOLVERS
+    from maxmargin.classifier import _LOSSES
+    from maxmargin.kernels import NAMES
+    from maxmargin.regressor import _LOSSES as LOSSES_OF_VALUES
+    from maxmargin.solvers import BY_NAME
+
+    for _, learner, _ in forms():
+        values, machine = learner.options, learner.estimator in ("SVMClassifier", "SVMRegressor")
+        if learner.estimator == "OneClassSVM":
+            assert {*values["kernel"]} == {*NAMES} - {"precomputed"}
+            assert values["kernel"][0] == OneClassSVM().kernel
+            for solver in values["solver"]:
+                OneClassSVM(solver=solver).fit([[0.0], [1.0]])
+        elif "solver" in values:
+            known = {*_SOLVERS, "block_smo"} if machine else {*BY_NAME, "auto"}
+            assert {*values["solver"]} == known | (
+                {"coordinate_ascent"} if learner.estimator == "MulticlassSVM" else set()
+            )
+        if machine:
+            assert {*values["loss"]} == {*(_LOSSES if learner.estimator == "SVMClassifier" else LOSSES_OF_VALUES)}
+            assert {*values["kernel"]} == {*NAMES} - {"precomputed"}
+        if learner.estimator == "SVMClassifier":
+            assert SVMClassifier().loss == values["loss"][0]
+        if learner.estimator == "SVMRegressor":
+            assert SVMRegressor().loss == values["loss"][0]
+
+
+def test_every_task_of_the_table_is_there() -> None:
+    """A format without a mark belongs to one task; a model says which tasks it may be of."""
+    for name, entry in TASKS.items():
+        assert isinstance(load_task(name), Task)
+        assert all(name in serving(learner.estimator) for learner in entry.learners)
+        assert task_of(entry.formats[0]) == next(task for task, e in TASKS.items() if entry.formats[0] in e.formats)
+    assert len(FORMATS) == len({*FORMATS})
+    assert not any(TASKS[task_of(format)].mark for format in FORMATS)
 
 
 def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:

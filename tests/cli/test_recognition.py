@@ -16,7 +16,7 @@ from maxmargin.errors import FileFormatError
 CONTENTS = {
     "svmlight": [
         "1 1:2 5:1\n-1 2:2 # comment\n",
-        "# a comment\n+1 qid:3 1:0.5\n2 qid:3 cost:2 7:1\n",
+        "# a comment\n+1 cost:3 1:0.5\n2 cost:2 7:1\n",
         "yes 1:1\nno\n",
         "1 1:2\n1 1:x\n",  # a fault that the reader shall name
     ],
@@ -41,6 +41,14 @@ CONTENTS = {
         "(S (NP (DT the) (NN cat)) (VP (VBZ sits)))\n(S (NP (DT a) (NN dog)) (VP (VBZ sits)))\n",
     ],
 }
+MARKED = {
+    "ranking": [
+        "2 qid:1 1:0.5\n1 qid:1 2:1\n",
+        "# LETOR\n\n2 qid:10032 1:0.056537 2:0.0 46:0.07 #docid = GX029-35 inc = 1\n0 qid:10032 1:0.2 # x\n",
+        "2\tqid:1 cost:2 1:0.5\r\n1\tqid:1 cost:2 2:1\r\n",
+    ],
+    "multiclass": ["2 1:0.5 # qid:1\n1 2:1\n", "qid 1:0.5\nx 2:1\n", "1.5 1:0.5\n2.5 2:1\n"],
+}
 TASKS = {"svmlight": "multiclass", "columns": "sequence", "crfsuite": "sequence", "brackets": "tree"}
 
 
@@ -50,6 +58,15 @@ def test_contents_tell_the_format(format: str, text: str, tmp_path: Path) -> Non
         (tmp_path / name).write_bytes(data)
         found = recognise(Input(str(tmp_path / name)), None, None)
         assert found == (format, TASKS[format], "by its first lines")
+
+
+@pytest.mark.parametrize(("task", "text"), [(name, text) for name, texts in MARKED.items() for text in texts])
+def test_rows_with_a_query_are_ranked(task: str, text: str, tmp_path: Path) -> None:
+    """Unless the task is named."""
+    (tmp_path / "x.txt").write_text(text)
+    source = Input(str(tmp_path / "x.txt"))
+    assert recognise(source, None, None)[1] == recognise(source, "svmlight", None)[1] == task
+    assert recognise(source, None, "regression") == ("svmlight", "regression", "by its first lines")
 
 
 def test_the_name_decides_between_formats_that_fit(tmp_path: Path) -> None:

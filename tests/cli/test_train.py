@@ -161,7 +161,10 @@ def test_labels_of_svmlight_files(ok: Run, run: Run, folder: Path) -> None:
         assert load_model("m").classes_.tolist() == classes
     Path("x.svm").write_text("1 1:1\n# comment\n0.5 2:1\n")
     outcome = run("train", "x.svm", "-o", "m2", "-q")
-    assert outcome.error == "x.svm:3: the label is a fraction, not a class (classes are whole numbers or names): '0.5'"
+    assert outcome.error == (
+        "x.svm:3: the label is a fraction, not a class (classes are whole numbers or names; --task regression learns "
+        "values): '0.5'"
+    )
 
 
 def test_weights_in_the_data_count(ok: Run, folder: Path) -> None:
@@ -177,8 +180,9 @@ def test_weights_in_the_data_count(ok: Run, folder: Path) -> None:
 
 def test_a_qid_is_mentioned(run: Run, folder: Path) -> None:
     Path("x.svm").write_text("1 qid:1 1:1\n2 qid:1 2:1\n")
-    outcome = run("train", "x.svm", "-o", "m", "-q")
-    assert outcome.err == "maxmargin: x.svm: the qid of its rows means nothing to this task and is left out\n"
+    for task in ("multiclass", "binary", "regression"):
+        outcome = run("train", "x.svm", "-o", "m", "-q", "--task", task)
+        assert outcome.err == "maxmargin: x.svm: the qid of its rows means nothing to this task and is left out\n"
 
 
 def test_indices_from_zero_stay_so(ok: Run, run: Run, folder: Path) -> None:

@@ -64,6 +64,7 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
     """The stand-in takes the place of the estimator."""
     module: Any = types.ModuleType("maxmargin.tree")
     module.TreeSVM = type("TreeSVM", (StandIn,), {"__module__": "maxmargin.tree", "__init__": StandIn.__init__})
+    monkeypatch.setattr("maxmargin.TreeSVM", module.TreeSVM)
     monkeypatch.setitem(sys.modules, "maxmargin.tree", module)
 
 

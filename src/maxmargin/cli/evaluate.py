@@ -32,11 +32,12 @@ def run(args: Namespace) -> int:
     if names.count("-") > 1:
         raise UsageError("only one of the inputs can be standard input")
     source = Input(args.files[-1])
+    model = None
     if args.predictions is None:
-        task, true, predicted = _of_model(args, source, voice)
+        task, model, true, predicted = _of_model(args, source, voice)
     else:
         written = Input(args.predictions)
-        format, name, how = recognise(source, args.format, None)
+        format, name, how = recognise(source, args.format, args.task)
         voice.say(f"{source.name}: {format} ({how}), task {name}")
         task, settings = load_task(name), {"format": format, "task": name}
         true, predicted = task.truth(source, settings), task.written(written, settings)
@@ -44,22 +45,22 @@ def run(args: Namespace) -> int:
     if (labels := task.labels(true)) and (others := task.labels(predicted)) and labels.isdisjoint(others):
         voice.note(f"no label of {source.name} occurs in what {against} predicts: do they belong together?")
     try:
-        print_report(task, true, predicted)
+        print_report(task, true, predicted, model)
     except DataError as error:
         raise DataError(f"{source.name} (y_true) and {against} (y_pred): {error}") from None
     return 0
 
 
-def _of_model(args: Namespace, source: Input, voice: Voice) -> tuple[Task, Any, Any]:
+def _of_model(args: Namespace, source: Input, voice: Voice) -> tuple[Task, Any, Any, Any]:
     from .model_input import model_for
 
     model, settings, task = model_for(args, source, voice)
     with voice.phase("reading"):
-        examples = task.examples(source, settings, voice, unlabelled=False)
+        examples = task.examples(source, settings, voice, unlabelled=False, compared=True)
     check_labelled(examples, source)
     with voice.phase("predicting"):
         predicted = task.predict(model, examples)
-    return task, examples.y, predicted
+    return task, model, examples.y, predicted
 
 
 def check_labelled(examples: Examples, source: Input) -> None:
@@ -70,9 +71,9 @@ def check_labelled(examples: Examples, source: Input) -> None:
         raise DataError(f"{source.name}: has no labels to compare with")
 
 
-def print_report(task: Task, true: Sequence[Any], predicted: Sequence[Any]) -> None:
+def print_report(task: Task, true: Any, predicted: Sequence[Any], model: Any = None) -> None:
     """Write the report to standard output; only a terminal limits its width."""
     width = shutil.get_terminal_size((79, 24)).columns - 1 if sys.stdout.isatty() else 10**6
-    text = task.report(true, predicted, max(width, 60))
+    text = task.report(true, predicted, max(width, 60), model)
     with writing("-") as out:
         out.write(text + "\n")

@@ -15,7 +15,7 @@ from typing import IO
 from ..data.text import Lines, source_name, standard
 from ..errors import FileFormatError
 from .messages import UsageError, Voice
-from .tasks import FORMATS, TASKS, task_of_format
+from .table import FORMATS, TASKS, task_of
 
 __all__ = ["Input", "check_format", "check_output", "looks_like_trees", "recognise"]
 
@@ -138,7 +138,7 @@ def recognise(source: Input, format: str | None, task: str | None) -> tuple[str,
             raise UsageError(
                 f"--format {format} cannot go with --task {task}, which reads {_either(TASKS[task].formats)}"
             )
-        return format, task or task_of_format(format), "as asked"
+        return format, task or task_of(format, _uncommented(source.head())), "as asked"
     lines = source.head()
     if not lines:
         raise FileFormatError("no data in this file", path=source.name)
@@ -161,7 +161,7 @@ def recognise(source: Input, format: str | None, task: str | None) -> tuple[str,
         )
     else:
         found, how = fitting[0], "by its first lines"
-    return found, task or task_of_format(found), how
+    return found, task or task_of(found, _uncommented(lines)), how
 
 
 def check_format(source: Input, format: str, like: str, voice: Voice) -> None:
@@ -203,6 +203,10 @@ def _rows(lines: Sequence[str]) -> Sequence[str]:
     return [line for line in lines if not line.startswith("-DOCSTART-")] or lines
 
 
+def _uncommented(lines: Sequence[str]) -> list[str]:
+    return [line for line in lines if not line.lstrip().startswith("#")]
+
+
 def _fitting(rows: Sequence[str], least: float) -> list[str]:
     """The formats that at least this share of the lines fits, the most particular first."""
     return [name for name, share in _SHARE.items() if share(rows) >= least]
@@ -231,7 +235,7 @@ _ATTRIBUTE = re.compile(r".+=.*|.*[^:\\]:[-+.\deE]+", re.DOTALL)
 
 
 def _svmlight(lines: Sequence[str]) -> float:
-    rows = [line for line in lines if not line.lstrip().startswith("#")]
+    rows = _uncommented(lines)
     found = sum(_SVMLIGHT.fullmatch(row) is not None for row in rows)
     return found / len(rows) if any(re.search(r"\s\d+:", row) for row in rows) else 0.0
 

@@ -65,7 +65,21 @@ def _lines(model: Any, facts: dict[str, Any]) -> Iterator[str]:
     yield "data        " + "  ".join(f"{name} {value}" for name, value in data.items() if value is not None)
     if labels is not None:
         yield f"labels      {len(labels)}: {'  '.join(map(str, labels))}"
-        yield f"features    {facts['features']}, {facts['nonzero_weights']} weights other than 0"
+    if "features" in facts:
+        weights = f", {facts['nonzero_weights']} weights other than 0" if "nonzero_weights" in facts else ""
+        yield f"features    {facts['features']}{weights}"
+    for name in ("intercept", "offset"):
+        values = facts.get(name, [])
+        values = values if isinstance(values, list) else [values]
+        if 0 < len(values) <= _WIDEST_TABLE:
+            yield f"{name:<12}" + "  ".join(f"{value:.6g}" for value in values)
+    if "kernel" in facts:
+        (_, kernel), *used = facts["kernel"].items()
+        yield "kernel      " + "  ".join([kernel, *(f"{name} {value:g}" for name, value in used)])
+        counts = facts["support_vectors"]
+        yield f"support     {sum(counts.values())} vectors" + "".join(
+            f"  {name}: {n}" for name, n in counts.items() if len(counts) > 1
+        )
     if "grammar" in facts:
         yield "grammar     " + "  ".join(f"{size} {name}" for name, size in facts["grammar"].items())
     shown = {name: " ".join(repr(value).split()) for name, value in facts["parameters"].items()}

@@ -8,7 +8,8 @@ from typing import Any
 from ..errors import ModelFileError
 from .inputs import Input, check_format, recognise
 from .messages import UsageError, Voice
-from .tasks import TASKS, Task, load_task
+from .table import TASKS, serving
+from .tasks import Task, load_task
 
 __all__ = ["model_for", "read_model"]
 
@@ -19,7 +20,6 @@ _SETTINGS = {
     "columns": int | None,
     "zero_based": bool | None,
 }
-_TASK_OF = {"MulticlassSVM": "multiclass", "SequenceSVM": "sequence", "TreeSVM": "tree"}
 
 
 def read_model(path: str) -> tuple[Any, dict[str, Any]]:
@@ -33,12 +33,15 @@ def read_model(path: str) -> tuple[Any, dict[str, Any]]:
     from ..model_file import load_with_metadata
 
     model, metadata = load_with_metadata(path)
-    task = _TASK_OF[type(model).__name__]
-    settings = {"task": task, "format": "", **metadata}  # a model saved from Python has no settings
+    tasks = serving(type(model).__name__)
+    if not tasks:
+        raise ModelFileError(f"{path}: holds a {type(model).__name__}, which the command line does not serve")
+    settings = {"task": tasks[0], "format": "", **metadata}  # a model saved from Python has no settings
     odd = [name for name, kinds in _SETTINGS.items() if not isinstance(settings.get(name), kinds)]
-    formats = ("", *TASKS[task].formats)
+    odd += [] if settings["task"] in tasks else ["task"]
+    odd += [] if settings["format"] in ("", *TASKS[tasks[0]].formats) else ["format"]
     odd += [] if settings.get("separator") in (None, "\t") else ["separator"]
-    if odd or settings["task"] != task or settings["format"] not in formats:
+    if odd:
         raise ModelFileError(f"{path}: what it says of its data makes no sense")
     if hasattr(model, "n_features_in_"):
         settings["features"] = model.n_features_in_
@@ -50,6 +53,8 @@ def model_for(args: Namespace, source: Input, voice: Voice) -> tuple[Any, dict[s
     path = getattr(args, "model", None) or args.files[0]
     model, settings = read_model(path)
     name = settings["task"]
+    if getattr(args, "task", None) not in (None, name):
+        raise UsageError(f"--task {args.task} cannot go with {path}, a model of task {name}")
     if args.format is not None and args.format not in TASKS[name].formats:
         raise UsageError(f"--format {args.format} cannot go with {path}, a model of task {name}")
     if args.format is None and settings["format"]:
@@ -59,5 +64,7 @@ def model_for(args: Namespace, source: Input, voice: Voice) -> tuple[Any, dict[s
         several = len(TASKS[name].formats) > 1 and source.head()
         settings["format"] = recognise(source, None, name)[0] if several else TASKS[name].formats[0]
     if args.jobs is not None:
+        if "n_jobs" not in model.get_params(deep=False):
+            raise UsageError(f"--jobs cannot go with {path}: {type(model).__name__} has no threads of its own")
         model.set_params(n_jobs=args.jobs)
     return model, settings, load_task(name)

@@ -9,11 +9,9 @@ from typing import Any, NoReturn
 
 from .._version import __version__
 from .messages import UsageError
-from .tasks import FORMATS, TASKS
+from .table import FORMATS, TASKS, takers, values_of
 
-__all__ = ["SOLVERS", "make_parser"]
-
-SOLVERS = ("auto", "frank_wolfe", "n_slack", "one_slack", "averaged_perceptron", "perceptron")
+__all__ = ["make_parser"]
 
 
 class _Parser(argparse.ArgumentParser):
@@ -23,29 +21,38 @@ class _Parser(argparse.ArgumentParser):
         raise UsageError(f"{message} (see {self.prog} --help)")
 
 
-def _number(low: float, *, inclusive: bool = True, whole: bool = False, nonzero: bool = False) -> Callable[[str], Any]:
-    """A converter of a finite number that is at least, or more than, ``low``."""
+def _number(
+    low: float, *, inclusive: bool = True, whole: bool = False, nonzero: bool = False, high: float = math.inf
+) -> Callable[[str], Any]:
+    """A converter of a finite number that is at least, or more than, ``low``, and at most ``high``."""
     what = ("a whole number" if whole else "a number") + (
         f" {'>=' if inclusive else '>'} {low:g}" if low > -math.inf else ""
     )
+    what += f" and <= {high:g}" if high < math.inf else ""
 
     def convert(text: str) -> Any:
         try:
             value = int(text) if whole else float(text)
         except ValueError:
             value = math.nan
-        if not (math.isfinite(value) and (value >= low if inclusive else value > low)) or (nonzero and value == 0):
+        within = math.isfinite(value) and low <= value <= high
+        if not within or (value == low and not inclusive) or (value == 0 and nonzero):
             raise argparse.ArgumentTypeError(f"must be {what}{' other than 0' if nonzero else ''}, not {text!r}")
         return value
 
     return convert
 
 
+def _gamma(text: str) -> Any:
+    """``scale``, ``auto`` or a positive number."""
+    return text if text in ("scale", "auto") else _number(0, inclusive=False)(text)
+
+
 def make_parser() -> argparse.ArgumentParser:
     """The parser of the whole command line; its errors are :class:`UsageError`."""
     parser = _Parser(
         prog="maxmargin",
-        description="Large-margin learning of classes, label sequences and trees, with a certificate.",
+        description="Large-margin learning of classes, values, ranks, label sequences and trees, with a certificate.",
         epilog="exit status: 0 all went well, 1 fault of the program, 2 wrong arguments or data, 130 interrupted",
         allow_abbrev=False,
     )
@@ -68,45 +75,42 @@ def _train(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("data", metavar="DATA", help="labelled data; - is standard input; gzip is unpacked")
     parser.add_argument("-o", "--output", metavar="MODEL", help="the model file (default: DATA's name with .model)")
     parser.add_argument("--test", metavar="FILE", help="labelled data to evaluate the model on after training")
-    parser.add_argument(
-        "--warm-start", metavar="MODEL", help="start from this model; options not given are taken from it"
-    )
+    _offer(parser, "--warm-start", "start from this model; options not given are taken from it", metavar="MODEL")
 
     data = parser.add_argument_group("data (recognised by the first lines and the name where not given)")
-    data.add_argument("--task", choices=TASKS, help="what is predicted")
+    data.add_argument("--task", choices=TASKS, help="what is predicted (svmlight: multiclass, with qid ranking)")
     _format(data)
-    data.add_argument("--zero-based", action="store_true", help="svmlight: indices count from zero (default: from one)")
-    data.add_argument(
-        "--separator",
-        choices=("blank", "tab"),
-        help="columns: what parts cells (default: blank, any run of blanks and tabs)",
-    )
-    data.add_argument(
-        "--template",
-        metavar="FILE",
-        help="columns: attributes of tokens: 'default', 'chunking' or a file (default: default)",
-    )
-    data.add_argument("--min-count", metavar="N", type=_number(1, whole=True), help="sequence: ignore rarer attributes")
-    data.add_argument(
-        "--forbidden", choices=("iob2", "bioes"), help="sequence: forbid what this labelling scheme forbids"
-    )
+    _offer(data, "--zero-based", "indices count from zero (default: from one)", action="store_true")
+    cells, template = ("blank", "tab"), "attributes of tokens: 'default', 'chunking' or a file (default: default)"
+    _offer(data, "--separator", "what parts cells (default: blank, any run of blanks and tabs)", choices=cells)
+    _offer(data, "--template", template, metavar="FILE")
+    _offer(data, "--min-count", "ignore rarer attributes", metavar="N", type=_number(1, whole=True))
+    _offer(data, "--forbidden", "forbid what this labelling scheme forbids", choices=("iob2", "bioes"))
 
     learning = parser.add_argument_group("learning")
-    learning.add_argument(
-        "-C", type=_number(0, inclusive=False), help="weight of the loss against the margin (default: 1)"
+    _offer(
+        learning,
+        "-C",
+        "weight of the loss against the margin (default: 1; tree: 0.1)",
+        type=_number(0, inclusive=False),
     )
-    losses = sorted({loss for task in TASKS.values() for loss in task.losses})
-    learning.add_argument(
-        "--loss",
-        choices=losses,
-        help="; ".join(f"{name}: {', '.join(task.losses)}" for name, task in TASKS.items())
-        + " (the first is the default)",
-    )
-    learning.add_argument("--tol", type=_number(0), help="relative duality gap at which to stop")
-    learning.add_argument("--max-passes", metavar="N", type=_number(1, whole=True), help="passes over the data at most")
-    learning.add_argument("--max-time", metavar="SECONDS", type=_number(0, inclusive=False), help="time for learning")
-    learning.add_argument("--solver", choices=SOLVERS, help="how the optimum is found (default: auto)")
-    learning.add_argument("--seed", metavar="N", type=_number(0, whole=True), help="order of the visits (default: 0)")
+    share = _number(0, inclusive=False, high=1)
+    _offer(learning, "--nu", "bound of the share of errors, in the place of -C (classes) or --epsilon", type=share)
+    _offer(learning, "--multi-class", "all classes at once, one against the rest, or one against one")
+    _offer(learning, "--loss", "what an error costs")
+    _offer(learning, "--epsilon", "errors up to this size cost nothing (default: 0.1)", type=_number(0))
+    _offer(learning, "--intercept", "how it is learned")
+    _offer(learning, "--class-weight", "the weight of all rows together is the same for every class")
+    _offer(learning, "--kernel", "what scores are made of; --gamma, --degree and --coef0 are its parameters")
+    gamma = "a number, scale (the default), 1 / (features x variance), or auto, 1 / features"
+    _offer(learning, "--gamma", gamma, metavar="G", type=_gamma)
+    _offer(learning, "--degree", "of poly (default: 3)", metavar="N", type=_number(1, whole=True))
+    _offer(learning, "--coef0", "of poly and sigmoid (default: 0)", metavar="X", type=_number(-math.inf))
+    _offer(learning, "--tol", "relative duality gap at which to stop", type=_number(0))
+    _offer(learning, "--max-passes", "passes over the data at most", metavar="N", type=_number(1, whole=True))
+    _offer(learning, "--max-time", "time for learning", metavar="SECONDS", type=_number(0, inclusive=False))
+    _offer(learning, "--solver", "how the optimum is found")
+    _offer(learning, "--seed", "order of the visits (default: 0)", metavar="N", type=_number(0, whole=True))
     _jobs(learning)
     talk = parser.add_mutually_exclusive_group()
     talk.add_argument("-q", "--quiet", action="store_true", help="no progress, only notes and errors")
@@ -125,12 +129,9 @@ def _predict(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--unlabelled", action="store_true", help="DATA holds no labels (needed for crfsuite; otherwise recognised)"
     )
-    parser.add_argument(
-        "--k-best", metavar="K", type=_number(1, whole=True), help="sequence: the K best answers with scores"
-    )
-    parser.add_argument(
-        "--confidence", action="store_true", help="sequence: the margin of every label in a further column"
-    )
+    _offer(parser, "--k-best", "the K best answers with scores", metavar="K", type=_number(1, whole=True))
+    _offer(parser, "--confidence", "the margin of every label in a further column", action="store_true")
+    _offer(parser, "--scores", "the scores behind every label in further columns", action="store_true")
     _jobs(parser)
     _quiet(parser)
 
@@ -141,6 +142,7 @@ def _evaluate(parser: argparse.ArgumentParser) -> None:
         "files", metavar="MODEL DATA", nargs="+", help="a model file and labelled data, or labelled data alone"
     )
     parser.add_argument("--predictions", metavar="FILE", help="what `maxmargin predict` wrote, in the place of MODEL")
+    parser.add_argument("--task", choices=TASKS, help="what was predicted, where DATA do not tell")
     _format(parser)
     _jobs(parser)
     _quiet(parser)
@@ -164,17 +166,30 @@ def _demo(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _offer(parser: Any, flag: str, text: str, **more: Any) -> None:
+    """Add an option that belongs to tasks, with the values that they have; one that no task has is not offered."""
+    option = flag.lstrip("-").replace("-", "_")
+    tasks, sets = takers(option), values_of(option)
+    if not tasks:
+        return
+    whose = f"{', '.join(tasks.values())}: "
+    if sets:
+        more["choices"] = [*dict.fromkeys(value for values in sets for value in values)]
+    if len(sets) > 1 and option != "multi_class":
+        text += "; the first is the default: " + "; ".join(
+            f"{', '.join(names)}: {', '.join(values)}" for values, names in sets.items()
+        )
+        whose = ""
+    parser.add_argument(flag, help=text if len(tasks) == len(TASKS) else whose + text, **more)
+
+
 def _format(parser: Any) -> None:
     parser.add_argument("--format", choices=FORMATS, help="format of DATA")
 
 
 def _jobs(parser: Any) -> None:
-    parser.add_argument(
-        "--jobs",
-        metavar="N",
-        type=_number(-math.inf, whole=True, nonzero=True),
-        help="threads; -1 is one for every core",
-    )
+    threads = _number(-math.inf, whole=True, nonzero=True)
+    _offer(parser, "--jobs", "threads; -1 is one for every core", metavar="N", type=threads)
 
 
 def _quiet(parser: Any) -> None:

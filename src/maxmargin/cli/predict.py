@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from typing import Any
 
 from ..data.text import writing
 from .inputs import Input, check_output
 from .messages import UsageError, Voice
-from .tasks import TASKS
+from .table import TASKS
 
 __all__ = ["run"]
 
@@ -27,8 +26,9 @@ def run(args: Namespace) -> int:
     from .model_input import model_for
 
     model, settings, task = model_for(args, source, voice)
-    for option in ("k_best", "confidence"):
-        if getattr(args, option) and option not in TASKS[settings["task"]].options:
+    special = {option for entry in TASKS.values() for option in entry.predicting}
+    for option in sorted(special.difference(TASKS[settings["task"]].predicting)):
+        if getattr(args, option):
             raise UsageError(
                 f"--{option.replace('_', '-')} cannot go with {args.model}, a model of task {settings['task']}"
             )
@@ -36,12 +36,6 @@ def run(args: Namespace) -> int:
         examples = task.examples(source, settings, voice, unlabelled=args.unlabelled)
         if reason := task.why_strange(model, examples):
             voice.note(f"{source.name}: {reason}")
-    sequence: Any = task  # the only task with these options
     with voice.phase("predicting"), writing(args.output) as out:
-        if args.k_best is not None:
-            sequence.write_k_best(out, examples, model, args.k_best)
-        elif args.confidence:
-            sequence.write_with_confidence(out, examples, model)
-        else:
-            task.write(out, examples, task.predict(model, examples), settings)
+        task.answer(out, model, examples, settings, args)
     return 0

@@ -14,7 +14,6 @@ from ..data.templates import Template, apply_template
 from ..data.text import Lines
 from ..errors import DataError, FileFormatError, ModelFileError
 from ..metrics import classification_report, span_scores
-from ..sequence import SequenceSVM
 from .tasks import Examples, Task, check_labels
 from .template_file import named_template
 from .transitions import forbidden_in_data
@@ -63,7 +62,9 @@ class SequenceTask(Task):
         with voice.phase("attributes"):
             return Examples(_attributes(X, settings, source), y)
 
-    def examples(self, source: Input, settings: Mapping[str, Any], voice: Voice, *, unlabelled: bool) -> Examples:
+    def examples(
+        self, source: Input, settings: Mapping[str, Any], voice: Voice, *, unlabelled: bool, compared: bool = False
+    ) -> Examples:
         if settings["format"] == "crfsuite":
             data = read_attributes(source.relabelled(_with_label) if unlabelled else source.open())
             return Examples(data.X, None if unlabelled else data.y, data.weights)
@@ -102,8 +103,15 @@ class SequenceTask(Task):
     def labels(self, outputs: Sequence[Sequence[str]]) -> set[str]:
         return {label for labels in outputs for label in labels}
 
-    def make(self, parameters: Mapping[str, Any]) -> Any:
-        return SequenceSVM(**parameters)
+    def answer(
+        self, stream: IO[str], model: Any, examples: Examples, settings: Mapping[str, Any], args: Namespace
+    ) -> None:
+        if args.k_best is not None:
+            self.write_k_best(stream, examples, model, args.k_best)
+        elif args.confidence:
+            self.write_with_confidence(stream, examples, model)
+        else:
+            super().answer(stream, model, examples, settings, args)
 
     def write(
         self, stream: IO[str], examples: Examples, predictions: Sequence[Sequence[str]], settings: Mapping[str, Any]
@@ -169,7 +177,7 @@ class SequenceTask(Task):
                 sequences.append([])
         return [labels for labels in sequences if labels]
 
-    def report(self, true: Sequence[Labels], predicted: Sequence[Labels], width: int) -> str:
+    def report(self, true: Sequence[Labels], predicted: Sequence[Labels], width: int, model: Any = None) -> str:
         text = classification_report(true, predicted).table(width)
         if _spans_are_meant(true) and _spans_are_meant(predicted):
             text += "\n\nspans\n\n" + span_scores(true, predicted).table(width)

@@ -1,4 +1,4 @@
-"""What can be learned, in one table: a new task is an entry here and a module with a :class:`Task`."""
+"""What a task is: reading, learning, writing and judging for one kind of output."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import IO, TYPE_CHECKING, Any
 
 from ..errors import DataError
+from .table import TASKS
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -16,45 +17,7 @@ if TYPE_CHECKING:
     from .inputs import Input
     from .messages import Voice
 
-__all__ = ["FORMATS", "TASKS", "Entry", "Examples", "Task", "check_labels", "load_task", "task_of_format"]
-
-
-@dataclass(frozen=True)
-class Entry:
-    """What is known of a task without importing it.
-
-    Attributes
-    ----------
-    module : str
-        Module of this package whose ``TASK`` is the :class:`Task`.
-    formats, losses : tuple of str
-        What it reads and minimises; the first is the default.
-    options : frozenset of str
-        Options of ``train`` and ``predict`` that only some tasks have.
-    """
-
-    module: str
-    formats: tuple[str, ...]
-    losses: tuple[str, ...]
-    options: frozenset[str] = frozenset()
-
-
-TASKS = {
-    "multiclass": Entry("multiclass", ("svmlight",), ("zero_one",), frozenset({"zero_based"})),
-    "sequence": Entry(
-        "sequence",
-        ("columns", "crfsuite"),
-        ("hamming", "normalized_hamming"),
-        frozenset({"template", "separator", "min_count", "forbidden", "k_best", "confidence"}),
-    ),
-    "tree": Entry("tree", ("brackets",), ("constituents", "zero_one")),
-}
-FORMATS = tuple(name for entry in TASKS.values() for name in entry.formats)
-
-
-def task_of_format(name: str) -> str:
-    """The task that reads a format."""
-    return next(task for task, entry in TASKS.items() if name in entry.formats)
+__all__ = ["Examples", "Task", "check_labels", "load_task"]
 
 
 def load_task(name: str) -> Task:
@@ -110,12 +73,17 @@ class Task(ABC):
         """Read training data; adds to ``settings`` what later data need. Only labelled examples are accepted."""
 
     @abstractmethod
-    def examples(self, source: Input, settings: Mapping[str, Any], voice: Voice, *, unlabelled: bool) -> Examples:
-        """Read data for a model of these settings; ``y`` is None where they have no labels."""
+    def examples(
+        self, source: Input, settings: Mapping[str, Any], voice: Voice, *, unlabelled: bool, compared: bool = False
+    ) -> Examples:
+        """Read data for a model of these settings; ``y`` is None where they have no labels.
 
-    @abstractmethod
-    def make(self, parameters: Mapping[str, Any]) -> Any:
-        """A new estimator."""
+        Only if they are to be ``compared`` with predictions, ``y`` has to be there and faults in labels are errors.
+        """
+
+    def fit(self, model: Any, examples: Examples) -> None:
+        """Learn."""
+        model.fit(examples.X, examples.y, sample_weight=examples.weights)
 
     def why_cold(self, model: Any, examples: Examples) -> str:
         """Why a fit to these examples cannot start from a model, or nothing."""
@@ -131,9 +99,15 @@ class Task(ABC):
         """What to say when an estimator has refused training data: where that is in the file."""
         return DataError(f"{source.name}: {error}")
 
-    def predict(self, model: Any, examples: Examples) -> list[Any]:
+    def predict(self, model: Any, examples: Examples) -> Sequence[Any]:
         """Outputs of a model, comparable with what :meth:`truth` gives."""
         return list(model.predict(examples.X))
+
+    def answer(
+        self, stream: IO[str], model: Any, examples: Examples, settings: Mapping[str, Any], args: Namespace
+    ) -> None:
+        """Predict and write, as the options of ``predict`` say."""
+        self.write(stream, examples, self.predict(model, examples), settings)
 
     @abstractmethod
     def write(
@@ -142,20 +116,20 @@ class Task(ABC):
         """Write predictions."""
 
     @abstractmethod
-    def truth(self, source: Input, settings: Mapping[str, Any]) -> list[Any]:
+    def truth(self, source: Input, settings: Mapping[str, Any]) -> Any:
         """The true outputs of labelled data."""
 
     @abstractmethod
-    def written(self, source: Input, settings: Mapping[str, Any]) -> list[Any]:
+    def written(self, source: Input, settings: Mapping[str, Any]) -> Sequence[Any]:
         """Predictions that :meth:`write` has written."""
 
-    def labels(self, outputs: Sequence[Any]) -> set[str]:
+    def labels(self, outputs: Any) -> set[str]:
         """The labels in outputs, if these are such that two sets without a common one are strange."""
         return set()
 
     @abstractmethod
-    def report(self, true: Sequence[Any], predicted: Sequence[Any], width: int) -> str:
-        """How good predictions are, as text."""
+    def report(self, true: Any, predicted: Sequence[Any], width: int, model: Any = None) -> str:
+        """How good predictions are, as text; ``model`` is what made them, where that is known."""
 
     def details(self, model: Any, settings: Mapping[str, Any], top: int) -> dict[str, Any]:
         """What there is to see in a model, beyond parameters and certificate: names to plain values."""

@@ -12,19 +12,11 @@ from typing import Any
 from ..errors import DataError, FileFormatError
 from .evaluate import check_labelled, print_report
 from .inputs import Input, check_format, check_output, recognise
+from .learners import check_options, choose, make, parameters
 from .messages import UsageError, Voice, in_words, size_in_words
-from .tasks import TASKS, Examples, load_task
+from .tasks import Examples, Task, load_task
 
 __all__ = ["run"]
-
-# Options that only some tasks have.
-_SPECIAL = ("template", "separator", "min_count", "forbidden", "zero_based")
-# Options that are parameters of the estimators.
-_PARAMETERS = {
-    **{name: name for name in ("C", "loss", "tol", "max_passes", "max_time", "solver", "min_count", "forbidden")},
-    "seed": "random_state",
-    "jobs": "n_jobs",
-}
 
 
 def run(args: Namespace) -> int:
@@ -44,7 +36,8 @@ def run(args: Namespace) -> int:
     if settings.get("format") and args.format is None:
         check_format(source, format, args.warm_start, voice)
         how = f"as for {args.warm_start}"
-    _check_options(args, name, format)
+    learner = choose(args, name, model)
+    check_options(args, name, format, learner, model)
     voice.say(f"{source.name}: {format} ({how}), task {name}")
 
     task = load_task(name)
@@ -56,33 +49,32 @@ def run(args: Namespace) -> int:
         with voice.phase("reading the test data"):
             if args.format is None:
                 check_format(test, format, source.name, voice)
-            tested = task.examples(test, settings, voice, unlabelled=False)
+            tested = task.examples(test, settings, voice, unlabelled=False, compared=True)
         check_labelled(tested, test)
-    parameters = {ours: getattr(args, option) for option, ours in _PARAMETERS.items()}
-    parameters = {ours: value for ours, value in parameters.items() if value is not None}
+    values = {"verbose": 0 if args.quiet else 2 if args.verbose else 1, **parameters(args, learner, model)}
     if model is None:
-        model = task.make({"random_state": 0, **parameters})
+        model = make(learner, values)
     else:
-        model.set_params(**parameters)
+        model.set_params(**values)
         if reason := task.why_cold(model, examples):
             voice.note(f"{args.warm_start} is of no use as a start: {reason}")
-    model.set_params(verbose=0 if args.quiet else 2 if args.verbose else 1, warm_start=args.warm_start is not None)
     try:
-        interrupted = _fit(model, examples, voice)
+        interrupted = _fit(task, model, examples, voice)
     except FileFormatError:
         raise
     except DataError as error:
         raise task.explained(error, model, examples, source, settings) from None
-    model.set_params(verbose=0, warm_start=False)
+    again = "warm_start" in learner.options
+    model.set_params(verbose=0, **({"warm_start": False} if again else {}))
     written = _write(model, settings, output, voice)
     if interrupted:
-        voice.note(f"interrupted; {written}: the best model so far (--warm-start {output} goes on)")
+        voice.note(f"interrupted; {written}: the best model so far" + f" (--warm-start {output} goes on)" * again)
         return 130
     voice.say(written)
     if tested is not None:
         with voice.phase("predicting"):
             predictions = task.predict(model, tested)
-        print_report(task, tested.y, predictions)
+        print_report(task, tested.y, predictions, model)
     return 0
 
 
@@ -111,24 +103,12 @@ def _start(args: Namespace) -> tuple[Any, dict[str, Any]]:
     return model, settings
 
 
-def _check_options(args: Namespace, task: str, format: str) -> None:
-    """Refuse options that the task or the format has no use for."""
-    if args.loss is not None and args.loss not in TASKS[task].losses:
-        raise UsageError(f"--loss {args.loss} cannot go with task {task}, which has {', '.join(TASKS[task].losses)}")
-    for option in _SPECIAL:
-        if getattr(args, option) in (None, False):
-            continue
-        spelt = "--" + option.replace("_", "-")
-        if option not in TASKS[task].options or (option in ("template", "separator") and format != "columns"):
-            raise UsageError(f"{spelt} cannot go with {format} data (task {task})")
-
-
-def _fit(model: Any, examples: Examples, voice: Voice) -> bool:
+def _fit(task: Task, model: Any, examples: Examples, voice: Voice) -> bool:
     """Whether the fit was interrupted, with a model all the same."""
     before = getattr(model, "certificate_", None)
     try:
         with voice.phase("training"), _warnings_as_notes(voice):
-            model.fit(examples.X, examples.y, sample_weight=examples.weights)
+            task.fit(model, examples)
     except KeyboardInterrupt:
         if getattr(model, "certificate_", None) is before:
             raise KeyboardInterrupt("interrupted before there was a model; nothing was written") from None

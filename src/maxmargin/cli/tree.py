@@ -39,16 +39,13 @@ class TreeTask(Task):
     def training(self, source: Input, settings: dict[str, Any], args: Namespace, voice: Voice) -> Examples:
         return _of_trees(self.truth(source, settings))
 
-    def examples(self, source: Input, settings: Mapping[str, Any], voice: Voice, *, unlabelled: bool) -> Examples:
+    def examples(
+        self, source: Input, settings: Mapping[str, Any], voice: Voice, *, unlabelled: bool, compared: bool = False
+    ) -> Examples:
         if not unlabelled and looks_like_trees(source.head()):
             return _of_trees(self.truth(source, settings))
         sentences = [_words(line) for line in Lines(source.open())]
         return Examples([words for words in sentences if words], None)
-
-    def make(self, parameters: Mapping[str, Any]) -> Any:
-        from ..tree import TreeSVM
-
-        return TreeSVM(**parameters)
 
     def write(
         self, stream: IO[str], examples: Examples, predictions: Sequence[Tree], settings: Mapping[str, Any]
@@ -70,7 +67,7 @@ class TreeTask(Task):
     def written(self, source: Input, settings: Mapping[str, Any]) -> list[Tree]:
         return self.truth(source, settings)
 
-    def report(self, true: Sequence[Tree], predicted: Sequence[Tree], width: int) -> str:
+    def report(self, true: Sequence[Tree], predicted: Sequence[Tree], width: int, model: Any = None) -> str:
         return bracket_scores(true, predicted).table(width)
 
     def details(self, model: Any, settings: Mapping[str, Any], top: int) -> dict[str, Any]:

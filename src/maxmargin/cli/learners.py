@@ -1,0 +1,118 @@
+"""From the options of ``train`` to an estimator: which one, what it refuses, what its parameters are called."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any
+
+from .messages import UsageError
+from .table import TASKS, Learner, takers
+
+__all__ = ["KERNELS_WITH", "check_options", "choose", "make", "parameters"]
+
+# Arguments of the command itself; all others belong to tasks.
+_OF_THE_COMMAND = {"command", "debug", "data", "output", "test", "task", "format", "quiet", "verbose"}
+
+KERNELS_WITH = {"gamma": ("poly", "rbf", "sigmoid"), "degree": ("poly",), "coef0": ("poly", "sigmoid")}
+"""The parameters of kernels, and the kernels that have them."""
+_MACHINE_SOLVERS = {
+    "linear": ("auto", "coordinate_ascent", "interior_point"),
+    "kernel": ("auto", "block_smo", "interior_point"),
+    "nu": ("auto", "block_smo"),
+}
+
+
+def choose(args: Namespace, task: str, model: Any = None) -> Learner:
+    """What learns: that of a model to start from, else what ``--multi-class`` asks for."""
+    learners = TASKS[task].learners
+    if model is not None:
+        return next(learner for learner in learners if learner.estimator == type(model).__name__)
+    asked = (learner for learner in learners if args.multi_class in learner.options.get("multi_class", ()))
+    return next(asked, learners[0])
+
+
+def check_options(args: Namespace, task: str, format: str, learner: Learner, model: Any = None) -> None:
+    """Refuse options that have no meaning here: none is ever ignored.
+
+    Raises
+    ------
+    UsageError
+        Names the option, the task, and what the option is for.
+    """
+    form = args.multi_class if "multi_class" in learner.options else None
+    here = f"task {task}" + (f" with --multi-class {form}" if form else "")
+    for option, value in _given(args):
+        if TASKS[task].reading.get(option) == format:
+            continue
+        if option not in learner.options:
+            meant = takers(option)
+            if task in meant.values() or not any(format in TASKS[other].formats for other in meant):
+                raise UsageError(f"{_spelt(option)} cannot go with {format} data (task {task})")
+            raise UsageError(f"{_spelt(option)} cannot go with {here}; it is for {', '.join(meant.values())}")
+        values = learner.options[option]
+        if values and value not in values:
+            more = f" ({value}: {', '.join(takers(option, value).values())})"
+            raise UsageError(f"{_spelt(option)} {value} cannot go with {here}, which has {', '.join(values)}{more}")
+    if model is not None and (args.solver or getattr(model, "solver", "")) == "coordinate_ascent":
+        raise UsageError("--solver coordinate_ascent cannot go with --warm-start: it begins anew; name another solver")
+    if "kernel" in learner.options:
+        _check_kernel(args, learner)
+
+
+def _check_kernel(args: Namespace, learner: Learner) -> None:
+    """Refuse what the kernel, or ``--nu``, leaves without a meaning."""
+    kernel = args.kernel or learner.options["kernel"][0]
+    for option, kernels in KERNELS_WITH.items():
+        if getattr(args, option) is not None and kernel not in kernels:
+            raise UsageError(f"{_spelt(option)} cannot go with --kernel {kernel}; it is for {', '.join(kernels)}")
+    if args.nu is not None:
+        replaced = "epsilon" if "epsilon" in learner.options else "C"
+        if getattr(args, replaced) is not None:
+            raise UsageError(f"{_spelt(replaced)} cannot go with --nu, which stands in its place")
+        for option in ("loss", "intercept"):
+            needed, given = learner.options.get(option, ("",))[0], getattr(args, option)
+            if given not in (None, needed):
+                raise UsageError(f"{_spelt(option)} {given} cannot go with --nu, which needs {needed}")
+    case = "nu" if args.nu is not None or "C" not in learner.options else "linear" if kernel == "linear" else "kernel"
+    if args.solver is not None and args.solver not in _MACHINE_SOLVERS[case]:
+        cause = "--nu" if case == "nu" else f"--kernel {kernel}"
+        known = ", ".join(_MACHINE_SOLVERS[case])
+        raise UsageError(f"--solver {args.solver} cannot go with {cause}, which has {known}")
+
+
+def parameters(args: Namespace, learner: Learner, model: Any = None) -> dict[str, Any]:
+    """The options given, as parameters of the estimator, which may be a model to start from."""
+    out: dict[str, Any] = {"random_state": 0} if model is None and "seed" in learner.options else {}
+    for option, value in _given(args):
+        if option in learner.options:
+            out |= _as_parameters(option, value, learner)
+    return out
+
+
+def make(learner: Learner, values: dict[str, Any]) -> Any:
+    """A new estimator."""
+    return getattr(import_module("..", __package__), learner.estimator)(**values)
+
+
+def _as_parameters(option: str, value: Any, learner: Learner) -> dict[str, Any]:
+    if option == "intercept":
+        both = {"fit_intercept": value != "none", "penalize_intercept": value == "penalized"}
+        return both if "free" in learner.options[option] else {"fit_intercept": both["fit_intercept"]}
+    if option == "warm_start":
+        return {"warm_start": True}
+    if (option, value) == ("multi_class", "crammer-singer"):  # an estimator of its own
+        return {}
+    return {{"seed": "random_state", "jobs": "n_jobs"}.get(option, option): value}
+
+
+def _given(args: Namespace) -> Iterator[tuple[str, Any]]:
+    """The options of tasks that were given; a 0 is a value."""
+    for option, value in vars(args).items():
+        if option not in _OF_THE_COMMAND and value is not None and value is not False:
+            yield option, value
+
+
+def _spelt(option: str) -> str:
+    return f"-{option}" if len(option) == 1 else "--" + option.replace("_", "-")

@@ -1,0 +1,186 @@
+"""What tasks over rows in svmlight files share: reading, scores as lines, what there is to see in weights."""
+
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import IO, TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from ..data.svmlight import FEATURE, SvmLightData, read_svmlight
+from ..data.text import Lines, format_number, parse_number
+from ..errors import FileFormatError
+from .learners import KERNELS_WITH
+from .tasks import Examples, Task
+from .weights import strongest
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from .inputs import Input
+    from .messages import Voice
+
+__all__ = ["RowTask", "ValueTask"]
+
+
+class RowTask(Task):
+    """Rows of features with a label each.
+
+    Attributes
+    ----------
+    label_type : {"text", "number"}
+        How labels are read where they matter; where they do not, anything may stand in their place.
+    has_queries : bool
+        Whether a ``qid`` means something.
+    needs_labels : bool
+        Whether training data without labels are an error.
+    """
+
+    label_type: ClassVar[Literal["text", "number"]] = "text"
+    has_queries: ClassVar[bool] = False
+    needs_labels: ClassVar[bool] = True
+
+    @abstractmethod
+    def targets(self, data: SvmLightData, name: str, voice: Voice) -> Any:
+        """What an estimator learns from training data, of which there is a row at least."""
+
+    @abstractmethod
+    def outputs(self, data: SvmLightData) -> Any:
+        """The true outputs in labelled data, comparable with predictions."""
+
+    def n_scores(self, targets: Any, args: Namespace) -> int:
+        """How many weights there are for a feature."""
+        return 1
+
+    def training(self, source: Input, settings: dict[str, Any], args: Namespace, voice: Voice) -> Examples:
+        zero_based = settings["zero_based"] = bool(args.zero_based or settings.get("zero_based"))
+        bare = not self.needs_labels and _begins_with_a_feature(source)
+        opened = source.relabelled(_with_label) if bare else source.open()
+        data = read_svmlight(opened, zero_based=zero_based, labels=self.label_type)
+        if not len(data.y):
+            raise FileFormatError("no data in this file", path=source.name)
+        if data.qid is not None and not self.has_queries:
+            voice.note(f"{source.name}: the qid of its rows means nothing to this task and is left out")
+        if not data.X.nnz:
+            raise FileFormatError("no row has a feature", path=source.name)
+        targets = self.targets(data, source.name, voice)
+        linear = args.kernel in (None, "linear")
+        vectors = self.n_scores(targets, args) if linear else 1  # kernels need means of the features, no weights
+        _check_size(data, source.name, 0 if zero_based else 1, vectors)
+        X = _as_wide(data.X, max(data.X.shape[1], settings.get("features", 0)))
+        settings["features"] = X.shape[1]
+        return Examples(X, targets, data.sample_weight)
+
+    def examples(
+        self, source: Input, settings: Mapping[str, Any], voice: Voice, *, unlabelled: bool, compared: bool = False
+    ) -> Examples:
+        unlabelled = unlabelled or _begins_with_a_feature(source)
+        opened = source.relabelled(_with_label) if unlabelled else source.open()
+        labelled = compared and not unlabelled
+        labels = self.label_type if labelled else "text"
+        data = read_svmlight(opened, zero_based=bool(settings.get("zero_based", False)), labels=labels)
+        width = settings["features"]
+        if data.X.shape[1] > width:
+            beyond = int((data.X.indices >= width).sum())
+            voice.note(f"{source.name}: {beyond} values of features beyond the {width} of the model are left out")
+        return Examples(_as_wide(data.X, width), self.outputs(data) if labelled else None)
+
+    def why_cold(self, model: Any, examples: Examples) -> str:
+        if examples.X.shape[1] != model.n_features_in_:
+            return f"the data have features beyond the {model.n_features_in_} of the model"
+        return ""
+
+    def predict(self, model: Any, examples: Examples) -> list[Any]:
+        found: list[Any] = model.predict(examples.X).tolist() if examples.X.shape[0] else []
+        return found
+
+    def truth(self, source: Input, settings: Mapping[str, Any]) -> Any:
+        # the features do not matter here
+        return self.outputs(read_svmlight(source.open(), zero_based="auto", labels=self.label_type))
+
+    def details(self, model: Any, settings: Mapping[str, Any], top: int) -> dict[str, Any]:
+        facts: dict[str, Any] = {"labels": model.classes_.tolist()} if hasattr(model, "classes_") else {}
+        facts["features"] = model.n_features_in_
+        if hasattr(model, "coef_"):
+            first = 0 if settings.get("zero_based") else 1
+            names = getattr(model, "feature_names_in_", None)
+            shown = range(first, first + model.n_features_in_) if names is None else names.tolist()
+            facts["nonzero_weights"] = int(np.count_nonzero(model.coef_))
+            facts["strongest_features"] = strongest(np.atleast_2d(model.coef_).T, shown, _scores_of(model), top)
+        if hasattr(model, "kernel_"):
+            kernel = model.kernel_
+            used = {option: getattr(kernel, option) for option, names in KERNELS_WITH.items() if kernel.name in names}
+            facts["kernel"] = {"name": kernel.name, **used}
+            counts = model.n_support_.tolist() if hasattr(model, "n_support_") else [len(model.dual_coef_.T)]
+            facts["support_vectors"] = dict(zip(facts.get("labels", ["all"]), counts, strict=True))
+        if hasattr(model, "intercept_"):
+            facts["intercept"] = np.asarray(model.intercept_).tolist()
+        return facts
+
+
+class ValueTask(RowTask):
+    """Rows with a number each, as label and as prediction."""
+
+    label_type = "number"
+
+    def write(
+        self, stream: IO[str], examples: Examples, predictions: Sequence[float], settings: Mapping[str, Any]
+    ) -> None:
+        stream.writelines(f"{format_number(value)}\n" for value in predictions)
+
+    def written(self, source: Input, settings: Mapping[str, Any]) -> list[float]:
+        lines, values = Lines(source.open()), []
+        for line in lines:
+            if line.strip():
+                try:
+                    values.append(parse_number(line.strip()))
+                except ValueError as error:
+                    raise lines.error(f"a predicted value that is {error}", line) from None
+        return values
+
+
+def _scores_of(model: Any) -> list[Any]:
+    """What each row of the weights speaks for."""
+    if not hasattr(model, "classes_"):
+        return ["weights"]
+    labels = model.classes_.tolist()
+    if len(model.coef_) == 1:
+        return [f"{labels[1]} (against {labels[0]})"]
+    if getattr(model, "multi_class", "ovr") == "ovo":
+        return [f"{one} (against {other})" for one, other in combinations(labels, 2)]
+    return list(labels)
+
+
+def _check_size(data: SvmLightData, name: str, first: int, n_vectors: int) -> None:
+    """Refuse a feature whose number is so large that vectors of features would not fit the memory: mostly a slip."""
+    if not hasattr(os, "sysconf"):
+        return
+    needed, there = 3 * 8 * n_vectors * data.X.shape[1], os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if needed > there:
+        row = int(np.searchsorted(data.X.indptr, int(data.X.indices.argmax()), side="right")) - 1
+        problem = (
+            f"a feature number so large that learning would take {needed / 2**30:.3g} GiB; "
+            f"this machine has {there / 2**30:.3g}"
+        )
+        token = str(int(data.X.indices.max()) + first)
+        raise FileFormatError(problem, path=name, line=int(data.line[row]), token=token)
+
+
+def _with_label(line: str) -> str:
+    return line if line.lstrip().startswith("#") else f"? {line}"
+
+
+def _as_wide(X: csr_matrix, width: int) -> csr_matrix:
+    """The first ``width`` columns, zeros where there are none."""
+    if X.shape[1] > width:
+        return X[:, :width]
+    return csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], width))
+
+
+def _begins_with_a_feature(source: Input) -> bool:
+    rows = [line.split() for line in source.head() if not line.lstrip().startswith("#")]
+    return bool(rows) and FEATURE.fullmatch(rows[0][0]) is not None

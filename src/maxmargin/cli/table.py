@@ -1,0 +1,166 @@
+"""What can be learned, in one table: a new task is an entry here and a module with a :class:`~.tasks.Task`.
+
+Nothing else needs to know of it: the options offered, what is refused and the helps follow from the table.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+__all__ = ["FORMATS", "TASKS", "Entry", "Learner", "serving", "takers", "task_of", "values_of"]
+
+
+@dataclass(frozen=True)
+class Learner:
+    """An estimator, and the options of ``train`` that are its parameters.
+
+    Attributes
+    ----------
+    estimator : str
+        Its name in :mod:`maxmargin`.
+    options : mapping of str to tuple of str
+        Names of options (as in the parsed arguments) and their values, the default first; no values are any value.
+    """
+
+    estimator: str
+    options: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What is known of a task without importing it.
+
+    Attributes
+    ----------
+    module : str
+        Module of this package whose ``TASK`` is the :class:`~.tasks.Task`.
+    formats : tuple of str
+        What it reads.
+    learners : tuple of Learner
+        Several are told apart by ``--multi-class``; the first is the default.
+    reading : mapping of str to str
+        Options of ``train`` that say how data are read, each with the format that it is for.
+    predicting : tuple of str
+        Options of ``predict`` that only some tasks have.
+    mark : str
+        What the first row of its data matches, where other tasks read the same format.
+    """
+
+    module: str
+    formats: tuple[str, ...]
+    learners: tuple[Learner, ...]
+    reading: Mapping[str, str] = field(default_factory=dict)
+    predicting: tuple[str, ...] = ()
+    mark: str = ""
+
+
+_ANY: tuple[str, ...] = ()
+_STRUCTURED_SOLVERS = ("auto", "frank_wolfe", "n_slack", "one_slack", "averaged_perceptron", "perceptron")
+_HINGES = ("hinge", "squared_hinge")
+
+_LIMITS = dict.fromkeys(("tol", "max_passes", "max_time", "seed"), _ANY)
+_STRUCTURED = {"C": _ANY, **_LIMITS, "solver": _STRUCTURED_SOLVERS, "jobs": _ANY, "warm_start": _ANY}
+_KERNELS = {
+    "kernel": ("linear", "poly", "rbf", "sigmoid", "cosine"),
+    **dict.fromkeys(("gamma", "degree", "coef0", "nu"), _ANY),
+}
+_MACHINE = {
+    "C": _ANY,
+    **_LIMITS,
+    **_KERNELS,
+    "intercept": ("free", "penalized", "none"),
+    "solver": ("auto", "coordinate_ascent", "interior_point", "block_smo"),
+}
+_CLASSIFIER = {**_MACHINE, "loss": _HINGES, "class_weight": ("balanced",)}
+_CRAMMER_SINGER = {
+    **_STRUCTURED,
+    "loss": ("zero_one",),
+    "multi_class": ("crammer-singer",),
+    "intercept": ("penalized", "none"),
+    "class_weight": ("balanced",),
+    "solver": (*_STRUCTURED_SOLVERS, "coordinate_ascent"),
+}
+_REGRESSOR = {**_MACHINE, "loss": ("epsilon_insensitive", "squared_epsilon_insensitive"), "epsilon": _ANY}
+_ONE_CLASS = {
+    **dict.fromkeys(("tol", "max_passes", "max_time", "gamma", "degree", "coef0", "nu"), _ANY),
+    "kernel": ("rbf", "linear", "poly", "sigmoid", "cosine"),
+    "solver": ("auto", "block_smo"),
+}
+_SEQUENCES = {**_STRUCTURED, "loss": ("hamming", "normalized_hamming"), "min_count": _ANY, "forbidden": _ANY}
+_ROWS = {"zero_based": "svmlight"}
+
+# Of the tasks that read one format the first is that of data without a mark.
+TASKS = {
+    "multiclass": Entry(
+        "multiclass",
+        ("svmlight",),
+        (
+            Learner("MulticlassSVM", _CRAMMER_SINGER),
+            Learner("SVMClassifier", {**_CLASSIFIER, "multi_class": ("ovr", "ovo")}),
+        ),
+        _ROWS,
+        ("scores",),
+    ),
+    "binary": Entry("binary", ("svmlight",), (Learner("SVMClassifier", _CLASSIFIER),), _ROWS, ("scores",)),
+    "regression": Entry("regression", ("svmlight",), (Learner("SVMRegressor", _REGRESSOR),), _ROWS),
+    "one-class": Entry("one_class", ("svmlight",), (Learner("OneClassSVM", _ONE_CLASS),), _ROWS, ("scores",)),
+    "ranking": Entry(
+        "ranking",
+        ("svmlight",),
+        (Learner("SVMRanker", {"C": _ANY, **_LIMITS, "loss": _HINGES, "warm_start": _ANY}),),
+        _ROWS,
+        mark=r"\s*\S+\s+qid:\d",
+    ),
+    "sequence": Entry(
+        "sequence",
+        ("columns", "crfsuite"),
+        (Learner("SequenceSVM", _SEQUENCES),),
+        {"template": "columns", "separator": "columns"},
+        ("k_best", "confidence"),
+    ),
+    "tree": Entry("tree", ("brackets",), (Learner("TreeSVM", {**_STRUCTURED, "loss": ("constituents", "zero_one")}),)),
+}
+FORMATS = tuple(dict.fromkeys(name for entry in TASKS.values() for name in entry.formats))
+
+
+def task_of(format: str, rows: Sequence[str] = ()) -> str:
+    """The task that reads a format, and among several the one whose mark the first of these rows has."""
+    able = [task for task, entry in TASKS.items() if format in entry.formats]
+    marked = [task for task in able if rows and TASKS[task].mark and re.match(TASKS[task].mark, rows[0], re.ASCII)]
+    return (marked or able)[0]
+
+
+def serving(estimator: str) -> list[str]:
+    """The tasks that an estimator of this name serves."""
+    return [task for task, entry in TASKS.items() if any(estimator == learner.estimator for learner in entry.learners)]
+
+
+def values_of(option: str) -> dict[tuple[str, ...], list[str]]:
+    """The sets of values that an option of ``train`` has, each with the tasks, or forms of tasks, that have it."""
+    out: dict[tuple[str, ...], list[str]] = {}
+    for task, entry in TASKS.items():
+        for learner in entry.learners:
+            if values := learner.options.get(option):
+                forms = learner.options.get("multi_class")
+                out.setdefault(values, []).append(_form(task, forms) if forms else task)
+    return out
+
+
+def takers(option: str, value: str | None = None) -> dict[str, str]:
+    """The tasks with an option of ``train`` or ``predict`` (and with a value of it), each with how to say so."""
+    out: dict[str, str] = {}
+    for task, entry in TASKS.items():
+        able = [learner for learner in entry.learners if option in learner.options]
+        able = [learner for learner in able if value is None or value in learner.options[option]]
+        if option in (*entry.reading, *entry.predicting) or len(able) == len(entry.learners):
+            out[task] = task
+        elif able:
+            forms = [form for learner in able for form in learner.options["multi_class"]]
+            out[task] = _form(task, forms)
+    return out
+
+
+def _form(task: str, forms: Sequence[str]) -> str:
+    return f"{task} with --multi-class {' or '.join(forms)}"

@@ -1,0 +1,264 @@
+"""``--task binary``, and the forms of ``--task multiclass`` that are made of two-class problems."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from maxmargin import MulticlassSVM, SVMClassifier, load_model, save_model
+from maxmargin.data import read_svmlight
+from maxmargin.metrics import classification_report
+
+Run = Callable[..., Any]
+WIDE = 10**6
+
+
+def write_rows(path: str, labels: list[str], n: int = 60) -> None:
+    """Rows of four features, labelled by a noisy linear score."""
+    rng = np.random.default_rng(0)
+    lines = []
+    for _ in range(n):
+        x = rng.normal(size=4).round(3)
+        place = int(np.clip((x[0] - x[2] + 0.4 * rng.normal() + 2) / 4 * len(labels), 0, len(labels) - 1))
+        lines.append(f"{labels[place]} " + " ".join(f"{j + 1}:{value}" for j, value in enumerate(x)))
+    Path(path).write_text("\n".join(lines) + "\n")
+
+
+@pytest.fixture
+def two(folder: Path) -> str:
+    """A file of two classes."""
+    write_rows("two.svm", ["-1", "+1"])
+    return "two.svm"
+
+
+@pytest.fixture
+def four(folder: Path) -> str:
+    """A file of four classes."""
+    write_rows("four.svm", ["a", "b", "c", "d"])
+    return "four.svm"
+
+
+CASES = [
+    ("two", "--task binary", SVMClassifier()),
+    (
+        "two",
+        "--task binary --loss squared_hinge -C 0.1 --tol 1e-6 --seed 3",
+        SVMClassifier(loss="squared_hinge", C=0.1, tol=1e-6, random_state=3),
+    ),
+    ("two", "--task binary --intercept penalized", SVMClassifier(penalize_intercept=True)),
+    ("two", "--task binary --intercept none", SVMClassifier(fit_intercept=False)),
+    ("two", "--task binary --class-weight balanced", SVMClassifier(class_weight="balanced")),
+    ("two", "--task binary --solver interior_point", SVMClassifier(solver="interior_point")),
+    (
+        "two",
+        "--task binary --kernel linear --max-time 60 --max-passes 900",
+        SVMClassifier(max_time=60.0, max_passes=900),
+    ),
+    ("two", "--multi-class ovr", SVMClassifier()),
+    ("four", "--multi-class ovr", SVMClassifier(multi_class="ovr")),
+    ("four", "--multi-class ovo --loss squared_hinge", SVMClassifier(multi_class="ovo", loss="squared_hinge")),
+    ("four", "--multi-class crammer-singer", MulticlassSVM()),
+    ("four", "--intercept none --class-weight balanced", MulticlassSVM(fit_intercept=False, class_weight="balanced")),
+    ("four", "--solver coordinate_ascent", MulticlassSVM(solver="coordinate_ascent")),
+]
+
+
+@pytest.mark.parametrize(("name", "options", "estimator"), CASES)
+def test_a_model_is_the_one_of_the_library(
+    name: str, options: str, estimator: Any, ok: Run, two: str, four: str
+) -> None:
+    path = {"two": two, "four": four}[name]
+    ok("train", path, "-o", "m", *options.split())
+    expected = clone(estimator).set_params(random_state=estimator.random_state or 0)
+    data = read_svmlight(path, labels="text")
+    y = data.y.astype(int) if name == "two" else data.y
+    expected.fit(data.X, y)
+    model = load_model("m")
+    assert type(model) is type(expected)
+    assert model.get_params() == expected.get_params()
+    assert np.array_equal(model.coef_, expected.coef_)
+    assert np.array_equal(model.intercept_, expected.intercept_)
+    predicted = [str(label) for label in expected.predict(data.X)]
+    assert ok("predict", "m", path).out.split() == predicted
+    true = [str(label) for label in y]
+    assert ok("evaluate", "m", path).out == classification_report(true, predicted).table(WIDE) + "\n"
+    # with the scores that decide
+    rows = [line.split("\t") for line in ok("predict", "m", path, "--scores").out.splitlines()]
+    assert [row[0] for row in rows] == predicted
+    scores = np.array([[float(cell) for cell in row[1:]] for row in rows])
+    assert np.array_equal(scores, expected.decision_function(data.X).reshape(scores.shape))
+    ok("predict", "m", path, "--scores", "-o", "scores")
+    assert ok("evaluate", "--predictions", "scores", path).out == ok("evaluate", "m", path).out
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "1 1:1\n2 1:2\n3 1:3\n",
+            "x.svm: 3 labels (1, 2, 3), but --task binary learns two; try multiclass",
+        ),
+        ("".join(f"{k} 1:1\n" for k in range(9)), "x.svm: 9 labels (0, 1, 2, 3, 4, ...), but --task binary learns"),
+        ("yes 1:1\nyes 1:2\n", "x.svm: one label only (yes), but --task binary learns two"),
+        ("1 1:1\n+1 1:2\n", "x.svm: one label only (1), but --task binary learns two"),
+        ("1 cost:0 1:1\n-1 1:2\n", "x.svm: one label only (-1), but --task binary learns two"),
+        ("1 cost:0 1:1\n-1 cost:0 1:2\n", "x.svm: the weight in the data is zero for every "),
+        ("0.5 1:1\n-1 1:2\n", "x.svm:1: the label is a fraction, not a class"),
+        ("1 1:1\n-1 1:x\n", "x.svm:2: the value is not a number: '1:x'"),
+        ("1\n-1\n", "x.svm: no row has a feature"),
+    ],
+)
+def test_faults_in_the_data(text: str, message: str, run: Run, folder: Path) -> None:
+    Path("x.svm").write_text(text)
+    outcome = run("train", "x.svm", "-o", "m", "-q", "--task", "binary")
+    assert outcome.status == 2
+    assert outcome.error.startswith(message)
+    assert not Path("m").exists()
+
+
+def test_a_label_without_weight_does_not_count(ok: Run, folder: Path) -> None:
+    Path("x.svm").write_text("1 1:1\n-1 1:-1\n7 cost:0 1:5\n")
+    ok("train", "x.svm", "-o", "m", "--task", "binary")
+    assert load_model("m").classes_.tolist() == [-1, 1]
+    Path("w.svm").write_text("1 cost:3 1:1\n-1 1:2\n1 1:0.5\n")
+    Path("r.svm").write_text("1 1:1\n-1 1:2\n1 1:1\n1 1:0.5\n1 1:1\n")
+    for name in "wr":
+        ok("train", f"{name}.svm", "-o", name, "--task", "binary", "--tol", "1e-9")
+    assert load_model("w").certificate_.primal == pytest.approx(load_model("r").certificate_.primal, rel=1e-7)
+
+
+def test_features_of_other_data(run: Run, ok: Run, two: str) -> None:
+    ok("train", two, "-o", "m", "--task", "binary")
+    model = load_model("m")
+    outcome = run("predict", "m", "-", "--scores", stdin="1:2\nwhatever 2:1 5:7\n")
+    assert outcome.status == 2  # the first row says that there are no labels
+    outcome = run("predict", "m", "-", "--scores", stdin="x 1:2\nwhatever 2:1 5:7\n")
+    expected = model.decision_function(np.array([[2.0, 0, 0, 0], [0, 1, 0, 0]]))
+    assert [float(line.split("\t")[1]) for line in outcome.out.splitlines()] == pytest.approx(expected)
+    assert outcome.err == "maxmargin: <stdin>: 1 values of features beyond the 4 of the model are left out\n"
+    assert ok("predict", "m", "-", "--scores", stdin="").out == ""
+
+
+def test_test_data_with_other_labels(ok: Run, two: str) -> None:
+    Path("test.svm").write_text("1 1:9\nodd 1:-9\n")
+    out = ok("train", two, "-o", "m", "--task", "binary", "--test", "test.svm").out
+    assert out == classification_report(["1", "odd"], ["1", "-1"]).table(WIDE) + "\n"
+
+
+def test_what_there_is_to_see(ok: Run, two: str, four: str) -> None:
+    ok("train", two, "-o", "m", "--task", "binary")
+    model, found = load_model("m"), json.loads(ok("inspect", "m", "--json").out)
+    assert (found["task"], found["estimator"], found["labels"]) == ("binary", "SVMClassifier", [-1, 1])
+    assert found["intercept"] == model.intercept_.tolist()
+    (entry,) = found["strongest_features"]
+    assert entry["label"] == "1 (against -1)"
+    assert entry["features"][0][1] == model.coef_[0, entry["features"][0][0] - 1]
+    assert entry["features"][0][0] == np.abs(model.coef_[0]).argmax() + 1
+    out = ok("inspect", "m").out
+    assert f"\nintercept   {model.intercept_[0]:.6g}\n" in out
+    assert "\n1 (against -1)\n" in out
+    for form, names in (
+        ("ovr", ["a", "b", "c", "d"]),
+        ("ovo", [f"{one} (against {other})" for one, other in ("ab", "ac", "ad", "bc", "bd", "cd")]),
+    ):
+        ok("train", four, "-o", "m", "--multi-class", form)
+        model, found = load_model("m"), json.loads(ok("inspect", "m", "--json", "--top", "1").out)
+        assert found["task"] == "multiclass"
+        assert [entry["label"] for entry in found["strongest_features"]] == names
+        for row, entry in zip(model.coef_, found["strongest_features"]):
+            assert abs(entry["features"][0][1]) == np.abs(row).max()
+
+
+def test_a_classifier_saved_from_python(ok: Run, run: Run, folder: Path) -> None:
+    save_model(SVMClassifier(random_state=0).fit(np.array([[1.0], [-1.0]]), ["right", "left"]), "m")
+    assert ok("predict", "m", "-", stdin="? 1:3\n? 1:-3\n").out == "right\nleft\n"
+    save_model(SVMClassifier(random_state=0).fit(np.array([[1.0], [-1.0]]), ["one\ttwo", "left"]), "m")
+    for more in ([], ["--scores"]):
+        outcome = run("predict", "m", "-", *more, stdin="? 1:3\n")
+        assert outcome.error == "the label 'one\\ttwo' of the model cannot be written as a cell"
+
+
+def test_an_interruption(run: Run, two: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The model is written; a fit of these cannot go on from it, so that is not said."""
+
+    def interrupt(record: Any, w: Any) -> None:
+        raise KeyboardInterrupt
+
+    fit = SVMClassifier.fit
+    monkeypatch.setattr(SVMClassifier, "fit", lambda self, *a, **k: fit(self.set_params(callback=interrupt), *a, **k))
+    outcome = run("train", two, "-o", "m", "--tol", "0", "-q", "--task", "binary")
+    assert outcome.status == 130
+    assert re.fullmatch(r"maxmargin: interrupted; wrote m \(.*\): the best model so far\n", outcome.err)
+    assert load_model("m").certificate_.status.name == "INTERRUPTED"
+
+
+def test_options_that_do_not_belong_together(run: Run, ok: Run, two: str) -> None:
+    ok("train", two, "-o", "m", "--task", "binary")
+    ok("train", two, "-o", "cs")
+    for argv, message in (
+        ("train two.svm --task binary --multi-class ovr", "--multi-class cannot go with task binary; it is for multic"),
+        ("train two.svm --task binary --epsilon 0", "--epsilon cannot go with task binary; it is for regression"),
+        (
+            "train two.svm --task binary --jobs 2",
+            "--jobs cannot go with task binary; it is for multiclass with --multi",
+        ),
+        ("train two.svm --task binary --solver n_slack", "--solver n_slack cannot go with task binary, which has auto"),
+        (
+            "train two.svm --task binary --loss zero_one",
+            "--loss zero_one cannot go with task binary, which has hinge, ",
+        ),
+        (
+            "train two.svm --loss hinge",
+            "--loss hinge cannot go with task multiclass, which has zero_one (hinge: multicl",
+        ),
+        (
+            "train two.svm --intercept free",
+            "--intercept free cannot go with task multiclass, which has penalized, none",
+        ),
+        (
+            "train two.svm --kernel rbf",
+            "--kernel cannot go with task multiclass; it is for multiclass with --multi-class",
+        ),
+        (
+            "train two.svm --multi-class ovo --jobs 2",
+            "--jobs cannot go with task multiclass with --multi-class ovo; it ",
+        ),
+        (
+            "train two.svm --task binary --gamma 1",
+            "--gamma cannot go with --kernel linear; it is for poly, rbf, sigmoid",
+        ),
+        (
+            "train two.svm --task binary --kernel rbf --coef0 0",
+            "--coef0 cannot go with --kernel rbf; it is for poly, si",
+        ),
+        ("train two.svm --task binary --kernel cosine --gamma 1", "--gamma cannot go with --kernel cosine; it is for "),
+        ("train two.svm --task binary --kernel poly --degree 0", "argument --degree: must be a whole number >= 1"),
+        ("train two.svm --task binary --kernel rbf --gamma 0", "argument --gamma: must be a number > 0, not '0'"),
+        ("train two.svm --task binary --kernel rbf --gamma x", "argument --gamma: must be a number > 0, not 'x'"),
+        ("train two.svm --task binary --template default", "--template cannot go with svmlight data (task binary)"),
+        ("train two.svm --task binary -C 1e300", "two.svm: C times the largest sample weight is 1e+300: too large"),
+        ("train two.svm --warm-start m", "--warm-start cannot go with task binary; it is for multiclass with --multi"),
+        (
+            "train two.svm --warm-start m --task multiclass",
+            "--task multiclass cannot start from m, a model of task bin",
+        ),
+        (
+            "train two.svm --warm-start cs --solver coordinate_ascent",
+            "--solver coordinate_ascent cannot go with --warm-",
+        ),
+        ("train two.svm --warm-start cs --multi-class ovr", "--multi-class ovr cannot go with task multiclass"),
+        ("predict m two.svm --confidence", "--confidence cannot go with m, a model of task binary"),
+        ("predict m two.svm --jobs 2", "--jobs cannot go with m: SVMClassifier has no threads of its own"),
+        ("evaluate m two.svm --task ranking", "--task ranking cannot go with m, a model of task binary"),
+    ):
+        outcome = run(*argv.split(), *(["-o", "new"] if argv.startswith("train") else []))
+        assert outcome.status == 2, argv
+        assert outcome.err.splitlines()[-1].removeprefix("maxmargin: error: ").startswith(message), argv
+        assert not Path("new").exists()
