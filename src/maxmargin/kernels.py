@@ -163,9 +163,22 @@ class Columns:
         """``k(a, b)`` of all pairs, shape ``(len(A), n)``."""
         A = _matrix(A)
         out = np.empty((A.shape[0], self.n), self.dtype)
-        for rows, part, values in self.blocks(A):
-            out[rows, part] = values
+        self.fill(A, out)
         return out
+
+    def fill(self, A: Any, out: NDArray[Any]) -> None:
+        """The same into an array of that shape and of the number type of the products."""
+        A = _matrix(A)
+        if not self.filled or not self.right or self.kernel.plus:
+            for rows, part, values in self.blocks(A):
+                out[rows, part] = values
+            return
+        self._check_width(A)
+        for at in range(0, A.shape[0], _ROWS):
+            left = self._left(A[at : at + _ROWS])
+            for k, right in enumerate(self.right):
+                target = out[at : at + _ROWS, k * _WIDTH : (k + 1) * _WIDTH]
+                self.kernel.of_products(np.matmul(left, right.T, out=target))
 
     def blocks(self, A: Any) -> Iterator[tuple[slice, slice, NDArray[Any]]]:
         """The same block by block: rows of ``A``, points, values. Few milliseconds each, so Ctrl-C is served."""
@@ -174,8 +187,7 @@ class Columns:
 
     def _plain_blocks(self, A: Any) -> Iterator[tuple[slice, slice, NDArray[Any]]]:
         A = _matrix(A)
-        if A.shape[1] != self.width:
-            raise DataError(self._wrong_width(A.shape))
+        self._check_width(A)
         step = _ROWS if self.filled else max(1, min(_ROWS, _DENSE_ENTRIES // max(self.width, 1)))
         for at in range(0, A.shape[0], step):
             rows = slice(at, min(at + step, A.shape[0]))
@@ -252,13 +264,15 @@ class Columns:
             raise DataError("the kernel function returned values that are not finite real numbers")
         return values.astype(self.dtype, copy=False)
 
-    def _wrong_width(self, shape: tuple[int, ...]) -> str:
+    def _check_width(self, A: Any) -> None:
+        if A.shape[1] == self.width:
+            return
         if self.kernel.name == "precomputed":
-            return (
-                f"precomputed kernel: expected shape {(shape[0], self.n)}, seen {tuple(shape)}; rows are test points, "
-                f"columns are the {self.n} training points"
+            raise DataError(
+                f"precomputed kernel: expected shape {(A.shape[0], self.n)}, seen {tuple(A.shape)}; rows are test "
+                f"points, columns are the {self.n} training points"
             )
-        return f"X has {shape[1]} columns, but the training points have {self.width}"
+        raise DataError(f"X has {A.shape[1]} columns, but the training points have {self.width}")
 
 
 def make_kernel(

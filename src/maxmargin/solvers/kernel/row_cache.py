@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ __all__ = ["RowCache", "add_rows"]
 
 Ints = NDArray[np.int64]
 _STRIP = 2048
+_FEW_RUNS = 3
 
 
 @compiled
@@ -73,9 +75,12 @@ class RowCache:
         before = self.owner[taken]
         self.slot[before[before >= 0]] = -1
         self.owner[taken], self.stamp[taken] = -1, -1  # nobody's, should Ctrl-C come before they are filled
-        together = taken[-1] - taken[0] == len(taken) - 1
-        for part, columns, values in self.columns.blocks(self.X[rows]):
-            where = slice(taken[part][0], taken[part][-1] + 1) if together else taken[part]
-            self.store[where, columns] = values
+        ends = [0, *(np.flatnonzero(np.diff(taken) != 1) + 1).tolist(), len(taken)]
+        if len(ends) <= _FEW_RUNS + 1:  # in place: a copy costs as much as the values themselves
+            for first, last in pairwise(ends):
+                self.columns.fill(self.X[rows[first:last]], self.store[taken[first] : taken[first] + last - first])
+        else:
+            for part, columns, values in self.columns.blocks(self.X[rows]):
+                self.store[taken[part], columns] = values
         self.slot[rows], self.owner[taken], self.stamp[taken] = taken, rows, self.clock
         self.computed += len(rows)
