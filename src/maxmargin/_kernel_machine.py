@@ -86,9 +86,11 @@ class KernelMachine(Machine):
         self._check_parameters()
         check_number(self, "cache_mb", low=0.0, low_allowed=False)
         size = float(self.cache_mb)
-        solvers: dict[str, Any] = {"auto": KernelAutomatic(size), "block_smo": BlockSMO(size)}
-        if self.nu is None:
-            solvers["interior_point"] = KernelInteriorPoint()
+        solvers: dict[str, Any] = {
+            "auto": KernelAutomatic(size),
+            "block_smo": BlockSMO(size),
+            "interior_point": KernelInteriorPoint(),
+        }
         if isinstance(self.solver, str) and self.solver in solvers:
             return solvers[self.solver]
         if isinstance(self.solver, tuple(type(solver) for solver in solvers.values())):

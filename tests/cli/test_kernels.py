@@ -157,7 +157,10 @@ def test_a_solver_is_refused_where_the_library_refuses_it(solver: str, more: str
             "--solver block_smo",
             "--solver block_smo cannot go with --kernel linear, which has auto, coordinate_ascent, ",
         ),
-        ("--nu 0.2 --solver interior_point", "--solver interior_point cannot go with --nu, which has auto, block_smo"),
+        (
+            "--nu 0.2 --solver coordinate_ascent",
+            "--solver coordinate_ascent cannot go with --nu, which has auto, block_smo",
+        ),
         ("--nu 0.2 -C 2", "-C cannot go with --nu, which stands in its place"),
         ("--nu 0.2 --loss squared_hinge", "--loss squared_hinge cannot go with --nu, which needs hinge"),
         ("--nu 0.2 --intercept none", "--intercept none cannot go with --nu, which needs free"),

@@ -56,7 +56,7 @@ def test_the_row_far_away_is_found(ok: Run, rows: str) -> None:
     [
         ("-C 2", "-C cannot go with task one-class"),
         ("--nu 1.5", "argument --nu: must be a number > 0 and <= 1"),
-        ("--solver interior_point", "--solver interior_point cannot go with task one-class"),
+        ("--solver coordinate_ascent", "--solver coordinate_ascent cannot go with task one-class"),
     ],
 )
 def test_what_does_not_belong_to_it(options: str, message: str, run: Run, rows: str) -> None:

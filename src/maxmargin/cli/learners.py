@@ -20,7 +20,7 @@ KERNELS_WITH = {"gamma": ("poly", "rbf", "sigmoid"), "degree": ("poly",), "coef0
 _MACHINE_SOLVERS = {
     "linear": ("auto", "coordinate_ascent", "interior_point"),
     "kernel": ("auto", "block_smo", "interior_point"),
-    "nu": ("auto", "block_smo"),
+    "nu": ("auto", "block_smo", "interior_point"),
 }
 
 

@@ -86,7 +86,7 @@ _REGRESSOR = {**_MACHINE, "loss": ("epsilon_insensitive", "squared_epsilon_insen
 _ONE_CLASS = {
     **dict.fromkeys(("tol", "max_passes", "max_time", "gamma", "degree", "coef0", "nu"), _ANY),
     "kernel": ("rbf", "linear", "poly", "sigmoid", "cosine"),
-    "solver": ("auto", "block_smo"),
+    "solver": ("auto", "block_smo", "interior_point"),
 }
 _SEQUENCES = {**_STRUCTURED, "loss": ("hamming", "normalized_hamming"), "min_count": _ANY, "forbidden": _ANY}
 _ROWS = {"zero_based": "svmlight"}

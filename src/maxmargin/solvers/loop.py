@@ -240,7 +240,7 @@ class _Loop:
         self.best: tuple[Certificate, Reals] | None = None
         self.borrowed = False
         self.best_dual: float = getattr(task, "floor", 0.0)  # losses are at least 0, and so is the optimum
-        self.unit: float = getattr(task, "unit", 0.0)
+        self.enough: float = getattr(task, "enough", 0.0)
         # exact gap over estimated gap at the last evaluation: estimates are sums met on the way, usually too high
         self.optimism = 0.5
 
@@ -282,8 +282,8 @@ class _Loop:
             self.passes += step.passes
             estimate = step.dual + step.gap
             due = self.check_every is not None and self.passes % self.check_every == 0
-            scale = max(abs(estimate), abs(step.dual), self.unit)
-            promising = np.isfinite(step.gap) and step.gap * self.optimism <= self.task.tol * scale
+            small = max(self.task.tol * max(abs(estimate), abs(step.dual)), self.enough)
+            promising = np.isfinite(step.gap) and step.gap * self.optimism <= small
             record = Record(self.passes, self._seconds(), estimate, step.dual, False)
             if step.separated:
                 return Status.SEPARATED
@@ -357,7 +357,7 @@ class _Loop:
 
     def _within(self, primal: float, dual: float) -> bool:
         """Whether the gap is at most the tolerance."""
-        return relative_gap(primal, dual) <= self.task.tol or primal - dual <= self.task.tol * self.unit
+        return relative_gap(primal, dual) <= self.task.tol or primal - dual <= self.enough
 
     def _record(self, certificate: Certificate) -> Record:
         return Record(self.passes, self._seconds(), certificate.primal, certificate.dual, True)

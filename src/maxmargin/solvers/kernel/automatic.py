@@ -74,7 +74,7 @@ class _AutomaticRun(Run):
         step = self.run.advance()
         if self.run is not self.smo or self.budget == math.inf:
             return step
-        self.gaps.append(step.gap / max(abs(step.dual + step.gap), 1e-300))
+        self.gaps.append(step.gap / max(abs(step.dual + step.gap), abs(step.dual), 1e-300))
         if len(self.gaps) >= _FIRST_LOOK:
             remaining = passes_to_go(self.gaps, self.task.tol) if math.isfinite(self.gaps[-1]) else math.inf
             if step.ready or remaining * self.smo.operations / len(self.gaps) > self.budget:
@@ -102,7 +102,7 @@ class _AutomaticRun(Run):
         if self.run is not self.smo:
             w = self.run.weights()
             primal = task.objective(w)
-            self.failures += primal - value > task.tol * abs(primal)
+            self.failures += not task.small(primal - value, primal, value)
             if self.failures > _PATIENCE:
                 task.warm = WarmStart(w.copy())
                 self.run = self.smo = self.first.start(task)

@@ -98,7 +98,7 @@ class BlockRun(Run):
             if k:
                 task.deadline.check()
             step = self._step()
-            if step.ready or step.gap <= task.tol * max(abs(step.dual), abs(step.dual + step.gap), task.unit):
+            if step.ready or task.small(step.gap, step.dual, step.dual + step.gap):
                 break
         return step
 

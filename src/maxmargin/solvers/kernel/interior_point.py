@@ -9,12 +9,14 @@ Cost: ``n r^2`` for a rank of ``r``, once and in every iteration. Memory: the ma
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpstrf
 
 from ...errors import DataError
+from ...terms import Terms
 from ..base import Run, Step
 from ..linear.interior_point import InteriorPoint
 from ..linear.rows import Rows
@@ -45,13 +47,12 @@ class KernelInteriorPoint:
         Raises
         ------
         DataError
-            When the problem is not for it: too many points, sums that are fixed to a value other than 0, or a kernel
-            matrix that is not positive semi-definite.
+            When the problem is not for it: too many points, or a kernel matrix that is not positive semi-definite.
         """
         if not suits(task):
             raise DataError(
-                f"{task.name}: the interior point method is for up to {MOST_POINTS} points and not for nu; "
-                f"there are {task.n} points: use solver='block_smo'"
+                f"{task.name}: the interior point method is for up to {MOST_POINTS} points; there are {task.n}: use "
+                "solver='block_smo'"
             )
         factor = factor_of(task.kernel.block(task.X, task.X))
         if factor is None:
@@ -64,7 +65,7 @@ class KernelInteriorPoint:
 
 def suits(task: KernelTask) -> bool:
     """Whether a task is for this method, as far as is known without its kernel matrix."""
-    return task.n <= MOST_POINTS and not task.totals.any() and len(task.totals) <= 1
+    return task.n <= MOST_POINTS
 
 
 def factor_of(K: Reals) -> Reals | None:
@@ -87,10 +88,21 @@ class _FactorRun(Run):
 
     def __init__(self, task: KernelTask, factor: Reals) -> None:
         self.task = task
-        linear = LinearTask(
-            Rows(factor), task.terms, task.C, task.weight, "free" if len(task.totals) else "none", task.tol,
-            np.random.default_rng(0), name=task.name, signs=task.signs,
-        )  # fmt: skip
+        self.shape = task.terms.sign.shape
+        rng = np.random.default_rng(0)
+        if task.totals.any():
+            # every term is a row, with columns that say of which group it is
+            m = self.shape[1]
+            groups = (task.group.reshape(-1, 1) == np.arange(len(task.totals))).astype(np.float64)
+            rows = np.hstack([np.repeat(factor, m, axis=0), groups])
+            terms = Terms(*(values.reshape(-1, 1) for values in task.terms))
+            linear = LinearTask(
+                Rows(rows), terms, task.C, np.repeat(task.weight, m), "none", task.tol, rng, name=task.name,
+                thresholds=task.totals,
+            )  # fmt: skip
+        else:
+            intercept: Literal["free", "none"] = "free" if len(task.totals) else "none"
+            linear = LinearTask(Rows(factor), task.terms, task.C, task.weight, intercept, task.tol, rng, name=task.name)
         self.inner = InteriorPoint().start(linear)
         self.point = np.zeros(task.n_weights)
 
@@ -100,21 +112,22 @@ class _FactorRun(Run):
     def dual(self) -> float:
         """Variables that are clearly on a bound are put there, if that keeps the gap: few points support the model."""
         task = self.task
-        self.point, value = task.from_dual(self.inner.a)
+        self.point, value = task.from_dual(self.inner.a.reshape(self.shape))
         rounded, rounded_value = task.from_dual(self._rounded())
         primal = task.objective(rounded)
-        if primal - rounded_value <= max(task.tol * abs(primal), task.objective(self.point) - value):
+        gap = primal - rounded_value
+        if task.small(gap, primal, rounded_value) or gap <= task.objective(self.point) - value:
             self.point, value = rounded, rounded_value
         return value
 
     def _rounded(self) -> Reals:
-        run, terms = self.inner, self.task.terms
+        run, terms = self.inner, self.inner.task.terms
         a = run.a.copy()
         a[a / a.max() < _CLEARLY * run.low / run.low.max()] = 0.0
         if run.bounded:
             full = run.room / run.room.max() < _CLEARLY * run.high / run.high.max()
             a[full] = terms.upper[full]
-        return a
+        return a.reshape(self.shape)
 
     def weights(self) -> Reals:
         return self.point

@@ -19,6 +19,7 @@ from ..oracle import Evaluation
 __all__ = ["KernelTask"]
 
 _NEGLIGIBLE = 1e-6
+_ROUNDING = 1e-13
 
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -66,9 +67,9 @@ class KernelTask:
         Whether the kernel is known to be positive semi-definite; only then dual values are surely lower bounds.
     floor : float
         A lower bound of the optimum.
-    unit : float
-        Relative gaps are taken of at least this: where totals make 0 the optimum (classes that no margin tells apart),
-        no gap would ever be small beside it.
+    enough : float
+        A gap so small that it ends a run beside any optimum: where totals make 0 the optimum (classes that no margin
+        tells apart), no gap would ever be small beside it.
     """
 
     kernel: Kernel
@@ -85,7 +86,7 @@ class KernelTask:
     deadline: Deadline = field(default_factory=Deadline)
     exact: bool = field(init=False)
     floor: float = field(init=False)
-    unit: float = field(init=False)
+    enough: float = field(init=False)
     examples: Ints = field(init=False)
     c: Reals = field(init=False)
     _known: tuple[Reals, Reals] | None = field(init=False, default=None, repr=False)
@@ -93,11 +94,12 @@ class KernelTask:
     def __post_init__(self) -> None:
         self.exact = self.kernel.definite
         self.floor = -np.inf if self.totals.any() else 0.0
-        self.unit = 0.0
+        self.enough = 0.0
         if self.totals.any():
             a = self.start()
             beta = self.terms.beta(a)
-            self.unit = _NEGLIGIBLE * abs(float(beta @ self.products(beta)) + abs(self.terms.gain(a)))
+            size = float(beta @ self.products(beta)) + abs(self.terms.gain(a))
+            self.enough = max(_NEGLIGIBLE * self.tol, _ROUNDING) * abs(size)
         self.examples = np.arange(len(self.weight))
         with np.errstate(over="ignore"):  # refused by the outer loop
             self.c = self.C * self.weight
@@ -111,6 +113,10 @@ class KernelTask:
     def n_weights(self) -> int:
         """Length of the vector of weights."""
         return self.n + len(self.totals)
+
+    def small(self, gap: float, *values: float) -> bool:
+        """Whether a gap between such values is within the tolerance."""
+        return gap <= max(self.tol * max(map(abs, values)), self.enough)
 
     def products(self, beta: Reals) -> Reals:
         """``K beta`` in float64; remembered for the last ``beta``, since a certificate asks for it several times."""

@@ -61,6 +61,10 @@ class InteriorRun(Run):
             self.ridge[-1] = task.scale**-2
         elif task.intercept == "free":
             self.ridge[-1] = 0.0
+        self.linear = np.zeros(task.n_weights)
+        if len(task.thresholds):
+            self.ridge[-len(task.thresholds) :] = 0.0
+            self.linear[-len(task.thresholds) :] = task.thresholds
         self.norm2 = rows.squared_norms + 1.0
         self.a, self.w = self._start()
         self.f = task.scores(self.w)
@@ -77,6 +81,8 @@ class InteriorRun(Run):
         a = 0.5 * terms.upper if self.bounded else 0.5 / terms.ridge
         if self.task.intercept == "free":
             a = terms.balanced(a)
+        if len(self.task.thresholds):
+            return self._start_with_totals(a)
         w = rows.combined(terms.beta(a))
         square = float(w @ w) + float((terms.ridge * a).ravel() @ a.ravel())
         linear = float(terms.margin.ravel() @ a.ravel())
@@ -84,6 +90,20 @@ class InteriorRun(Run):
         out = np.zeros(self.task.n_weights)
         out[: len(w)] = factor * w
         return factor * a, out
+
+    def _start_with_totals(self, a: Reals) -> tuple[Reals, Reals]:
+        """Sums are right from the beginning."""
+        terms, rows, totals = self.task.terms, self.task.rows, self.task.thresholds
+        sums = rows.combined(terms.beta(a))[-len(totals) :]
+        shares = np.ones(rows.shape[1])
+        shares[-len(totals) :] = totals / sums
+        shares[: -len(totals)] = 0.0
+        a = np.minimum(
+            a * rows.scores(shares)[:, None], 0.99 * terms.upper
+        )  # inside the box, if need be with other sums
+        w = rows.combined(terms.beta(a))
+        w[-len(totals) :] = 0.0
+        return a, w
 
     def _slope(self) -> Reals:
         """Derivative of the negative dual, ``(n, m)``."""
@@ -152,7 +172,7 @@ class InteriorRun(Run):
         task = self.task
         self.primal = primal = task.penalty(self.w) + float(task.terms.cost(self.f).sum())
         a = task.terms.balanced(self.a) if task.intercept == "free" else self.a
-        dual = task.terms.gain(a) - task.penalty(self.w)
+        dual = task.terms.gain(a) - task.penalty(self.w) + float(self.linear @ self.w)
         self.gap = (primal - dual) / max(abs(primal), 1e-300)
         return Step(1, max(primal - dual, 0.0), dual)
 
@@ -178,7 +198,7 @@ class InteriorRun(Run):
             rhs[:d] = rows.combined(beta - rho)
             if self.extended:
                 rhs[d] = float((beta - rho).sum())
-            rhs -= self.ridge * self.w
+            rhs -= self.ridge * self.w + self.linear
             rhs *= scale
             x = cho_solve(factor, rhs, check_finite=False)
             x += cho_solve(factor, rhs - scaled @ x, check_finite=False)

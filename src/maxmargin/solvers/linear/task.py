@@ -36,6 +36,10 @@ class LinearTask:
         ``s_i``; ``terms`` have ``c_i = C s_i`` in them.
     intercept : {"free", "penalized", "none"}
         A penalised one is the weight of a constant feature of value ``scale``.
+    thresholds : float64 array
+        For the interior point method alone: as many last columns of the rows as there are values are not penalised, and
+        their weights times these values are added to the objective. Those columns say to which group a row belongs, see
+        :class:`~maxmargin.solvers.kernel.task.KernelTask`.
     signs : bool
         Whether the task loss is a wrong sign, at the cost of a score of 0 (classification); else it is the loss itself.
     """
@@ -50,6 +54,7 @@ class LinearTask:
     name: str = "linear machine"
     signs: bool = True
     scale: float = 1.0
+    thresholds: Reals = field(default_factory=lambda: np.empty(0))
     warm: WarmStart | None = None
     exact: bool = True
     deadline: Deadline = field(default_factory=Deadline)
@@ -68,8 +73,10 @@ class LinearTask:
 
     def penalty(self, w: Reals) -> float:
         """``1/2 |w|^2``, with the intercept in it where it is penalised."""
-        d = self.rows.shape[1]
+        d = self.rows.shape[1] - len(self.thresholds)
         value = 0.5 * float(w[:d] @ w[:d])
+        if len(self.thresholds):
+            return value + float(self.thresholds @ w[d:])
         if self.intercept == "penalized":
             value += 0.5 * float(w[d] / self.scale) ** 2
         return value
