@@ -5,7 +5,17 @@ from __future__ import annotations
 import importlib
 import sys
 
-NAMES = ("startup", "ocr_letters", "own_structure", "gum_parsing", "conll2000", "linear", "kernel", "ranking", "svmlight")
+NAMES = (
+    "startup",
+    "ocr_letters",
+    "own_structure",
+    "gum_parsing",
+    "conll2000",
+    "linear",
+    "kernel",
+    "ranking",
+    "svmlight",
+)
 
 
 def main(names: list[str]) -> int:
