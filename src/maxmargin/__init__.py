@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__
 
 if TYPE_CHECKING:
+    from .auc import AUCClassifier
     from .classifier import SVMClassifier
     from .model_file import load_model, save_model
     from .multiclass import MulticlassSVM
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from .tree import TreeSVM
 
 __all__ = [
+    "AUCClassifier",
     "Certificate",
     "MulticlassSVM",
     "OneClassSVM",
@@ -40,6 +42,7 @@ __all__ = [
 ]
 
 _HOME_OF = {
+    "AUCClassifier": "auc",
     "Certificate": "problem",
     "MulticlassSVM": "multiclass",
     "OneClassSVM": "one_class",

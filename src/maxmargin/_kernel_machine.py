@@ -19,11 +19,12 @@ from .kernels import Kernel, make_kernel
 from .solvers.kernel.automatic import KernelAutomatic
 from .solvers.kernel.block_smo import BlockSMO
 from .solvers.kernel.interior_point import KernelInteriorPoint
+from .solvers.kernel.newton import KernelNewton
 from .solvers.kernel.task import KernelTask
 from .solvers.linear.rows import Rows
 from .solvers.loop import Result, run_to_tolerance
 from .structures.values import check_sparse
-from .terms import Terms, insensitive
+from .terms import LossTerms, Terms, insensitive
 
 __all__ = ["KernelMachine"]
 
@@ -90,6 +91,7 @@ class KernelMachine(Machine):
             "auto": KernelAutomatic(size),
             "block_smo": BlockSMO(size),
             "interior_point": KernelInteriorPoint(),
+            "newton": KernelNewton(),
         }
         if isinstance(self.solver, str) and self.solver in solvers:
             return solvers[self.solver]
@@ -123,7 +125,7 @@ class KernelMachine(Machine):
         self,
         kernel: Kernel,
         X: Any,
-        terms: Terms,
+        terms: Terms | LossTerms,
         weight: Reals,
         solver: Any,
         *,

@@ -14,13 +14,14 @@ from .problem import Certificate
 from .solvers.linear.automatic import Automatic
 from .solvers.linear.coordinate_ascent import CoordinateAscent
 from .solvers.linear.interior_point import InteriorPoint
+from .solvers.linear.newton import Newton
 from .solvers.linear.rows import Rows
 from .solvers.linear.task import LinearTask
 from .solvers.loop import Result, run_to_tolerance
 from .structures.base import check_magnitude
 from .structures.rows import merge_equal_rows
 from .structures.values import as_reals
-from .terms import Terms
+from .terms import LossTerms, Terms
 
 __all__ = ["Machine", "counted", "sum_of"]
 
@@ -31,6 +32,7 @@ _SOLVERS: dict[str, type] = {
     "auto": Automatic,
     "coordinate_ascent": CoordinateAscent,
     "interior_point": InteriorPoint,
+    "newton": Newton,
 }
 _MERGED_ENTRIES = 100_000
 
@@ -62,7 +64,7 @@ class Machine(MarginEstimator):
             return "none"
         return "penalized" if self.penalize_intercept else "free"
 
-    def _fit_linear(self, rows: Rows, terms: Terms, weight: Reals, solver: Any, *, signs: bool) -> Result:
+    def _fit_linear(self, rows: Rows, terms: Terms | LossTerms, weight: Reals, solver: Any, *, signs: bool) -> Result:
         """One problem; the seed is the same for each of several, so that their order does not matter."""
         task = LinearTask(
             rows, terms, float(self.C), weight, self._intercept, float(self.tol), np.random.default_rng(self._seed()),

@@ -8,7 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
 from sklearn.base import ClassifierMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -18,17 +20,22 @@ from ._kernel_machine import KernelMachine, canonical, nu_for_classes, points_of
 from ._machine import check_margin, check_switches, counted
 from .errors import DataError
 from .kernels import check_precomputed
+from .losses import Hinge, Logistic, MarginLoss, margin_loss
 from .solvers.linear.rows import Rows
 from .solvers.loop import Result
 from .structures.values import check_sparse
-from .terms import hinge, squared_hinge
+from .terms import margin_terms
 
 __all__ = ["SVMClassifier"]
 
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-_LOSSES = {"hinge": hinge, "squared_hinge": squared_hinge}
+
+def _has_probabilities(model: SVMClassifier) -> bool:
+    """Scores are log odds with the logistic loss, unless they are votes."""
+    logistic = model.loss == "logistic" or isinstance(model.loss, Logistic)
+    return logistic and (model.multi_class == "ovr" or len(getattr(model, "classes_", ())) == 2)
 
 
 class SVMClassifier(ClassifierMixin, KernelMachine):
@@ -56,7 +63,8 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
         Instead of ``C``, which is not used then: a bound of the share of margin errors from above and of support
         vectors from below (Schoelkopf, Smola, Williamson, Bartlett 2000). The certificate is that of
         ``1/2 |w|^2 + sum_i s_i (rho - y_i f_i)_+ - nu rho sum_i s_i``; the coefficients are divided by ``rho``.
-    loss : {"hinge", "squared_hinge"}, default="hinge"
+    loss : {"hinge", "squared_hinge", "logistic", "exponential"} or MarginLoss, default="hinge"
+        In the place of the bracket, see :mod:`maxmargin.losses`; the logistic one is that of logistic regression.
     multi_class : {"ovr", "ovo"}, default="ovr"
         One problem for each class against the rest, or one for each pair of classes. (One problem for all classes
         at once: :class:`~maxmargin.MulticlassSVM`.)
@@ -72,9 +80,10 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
         Passes over the data (iterations of the interior point method count as one each).
     max_time : float, optional
         Seconds, for each of the problems.
-    solver : {"auto", "coordinate_ascent", "interior_point", "block_smo"} or solver object, default="auto"
+    solver : {"auto", "coordinate_ascent", "interior_point", "newton", "block_smo"} or solver object, default="auto"
         ``"auto"`` begins with coordinate ascent and goes over to the interior point method where that is shorter, as
-        on unscaled features or for a large ``C``; with a kernel it is block SMO, which is for kernels only.
+        on unscaled features or for a large ``C``; with a kernel it is block SMO, which is for kernels only. Losses
+        other than the hinge and its square are for Newton's method.
         ``solver_`` and ``solver_reason_`` say what was chosen and why.
     cache_mb : float, default=500.0
         Bound of the memory for kernel values, in millions of bytes.
@@ -129,7 +138,7 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
         coef0: float = 0.0,
         degree: int = 3,
         nu: float | None = None,
-        loss: Literal["hinge", "squared_hinge"] = "hinge",
+        loss: str | MarginLoss = "hinge",
         multi_class: Literal["ovr", "ovo"] = "ovr",
         fit_intercept: bool = True,
         penalize_intercept: bool = False,
@@ -189,11 +198,10 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
         """
         solver = self._check_machine()
         check_switches(self)
-        if self.loss not in _LOSSES:
-            raise ValueError(f"loss must be one of {sorted(_LOSSES)}, not {self.loss!r}")
+        loss = margin_loss(self.loss)
         if self.multi_class not in ("ovr", "ovo"):
             raise ValueError(f"multi_class must be 'ovr' or 'ovo', not {self.multi_class!r}")
-        if self.nu is not None and (self.loss != "hinge" or margin is not None):
+        if self.nu is not None and (not isinstance(loss, Hinge) or margin is not None):
             raise ValueError("SVMClassifier: nu is for the hinge loss without wanted margins")
         check_one_kind(y)
         check_sparse(X)
@@ -221,21 +229,21 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
         number = number[order]
         with np.errstate(over="ignore"):  # refused where C is known
             weight = counts if factors is None else counts * factors[number]
-        wanted = np.ones(len(order)) if wanted is None else wanted[order]
+        wanted = None if wanted is None else wanted[order]
         self.classes_ = classes
         fit = self._fit_all_by_kernel if self._by_kernel else self._fit_all_linear
         self._take_over(fit(X, order, counts, weight, wanted, number, solver))
         return self
 
     def _fit_all_linear(
-        self, X: Any, order: Ints, counts: Reals, weight: Reals, wanted: Reals, number: Ints, solver: Any
+        self, X: Any, order: Ints, counts: Reals, weight: Reals, wanted: Reals | None, number: Ints, solver: Any
     ) -> list[Result]:
         results = []
         whole = Rows(X)
         for part, sign, _ in self._problems(number):
             rows = whole if part is None else Rows(X[part])
-            s, m = (weight, wanted) if part is None else (weight[part], wanted[part])
-            terms = _LOSSES[self.loss](sign, self._costs(s), m)
+            s, m = (weight, wanted) if part is None else (weight[part], None if wanted is None else wanted[part])
+            terms = margin_terms(margin_loss(self.loss), sign, self._costs(s), m)
             results.append(self._fit_linear(rows, terms, s, solver, signs=True))
         self._forget("support_", "support_vectors_", "dual_coef_", "n_support_", "kernel_")
         d = X.shape[1]
@@ -244,7 +252,7 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
         return results
 
     def _fit_all_by_kernel(
-        self, X: Any, order: Ints, counts: Reals, weight: Reals, wanted: Reals, number: Ints, solver: Any
+        self, X: Any, order: Ints, counts: Reals, weight: Reals, wanted: Reals | None, number: Ints, solver: Any
     ) -> list[Result]:
         kernel = self._make_kernel(X, counts)
         results, intercepts, coefficients = [], [], []
@@ -252,7 +260,8 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
             rows = np.arange(len(order)) if part is None else part
             points, s = X if part is None else points_of(kernel, X, rows), weight[rows]
             if self.nu is None:
-                terms = _LOSSES[self.loss](sign, self._costs(s), wanted[rows])
+                m = None if wanted is None else wanted[rows]
+                terms = margin_terms(margin_loss(self.loss), sign, self._costs(s), m)
                 result = self._fit_kernel(kernel, points, terms, s, solver, C=float(self.C), signs=True)
                 beta = result.w[: len(rows)]
                 intercept = self._intercept_of(beta, result.w[len(rows) :])
@@ -309,6 +318,18 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
             margins[:, second] -= scores[:, k]
         votes: NDArray[np.float64] = wins + margins / (3.0 * (np.abs(margins) + 1.0))
         return votes
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Probabilities of the classes, shape ``(n, n_classes)``; with ``loss="logistic"`` and no pairs of classes.
+
+        Those of several classes are each class's own, divided by their sum.
+        """
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return np.asarray(expit(np.column_stack([-scores, scores])))
+        each = expit(scores)
+        return np.asarray(each / np.maximum(each.sum(1, keepdims=True), np.finfo(np.float64).tiny))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Class with the highest score, of shape (n,); the first in ``classes_`` on ties."""

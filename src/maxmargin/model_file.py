@@ -38,6 +38,7 @@ _CLASS_OF = {
     "classifier": ("classifier", "SVMClassifier"),
     "regressor": ("regressor", "SVMRegressor"),
     "one_class": ("one_class", "OneClassSVM"),
+    "auc": ("auc", "AUCClassifier"),
 }
 
 # Parameters that prediction does not need: left out where they are code or the state of a generator.

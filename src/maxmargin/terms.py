@@ -11,12 +11,25 @@ with ``sum_i beta_i = 0`` where the intercept ``b`` is free. Classification has 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Terms", "hinge", "insensitive", "squared_hinge", "squared_insensitive"]
+from .errors import DataError
+from .losses import Hinge, MarginLoss, SquaredHinge
+
+__all__ = [
+    "LossTerms",
+    "Terms",
+    "hinge",
+    "hinges_only",
+    "insensitive",
+    "margin_terms",
+    "squared_hinge",
+    "squared_insensitive",
+]
 
 Reals = NDArray[np.float64]
 
@@ -49,6 +62,22 @@ class Terms(NamedTuple):
         else:
             slack *= self.upper
         return np.asarray(slack.sum(1))
+
+    def multipliers(self, scores: Reals) -> Reals:
+        """Dual point that the scores imply, minus the derivatives of the costs by ``sign_v f``, shape ``(n, m)``."""
+        slack = self.slack(scores)
+        return slack / self.ridge if self.squared else np.where(slack > 0.0, self.upper, 0.0)
+
+    def curvature(self, scores: Reals) -> Reals:
+        """Second derivative of the cost of every row, shape ``(n,)``; 0 for plain hinges."""
+        if not self.squared:
+            return np.zeros(self.n_rows)
+        return np.asarray(((self.slack(scores) > 0.0) / self.ridge).sum(1))
+
+    @property
+    def smooth(self) -> bool:
+        """Whether costs have a derivative everywhere."""
+        return self.squared
 
     def wrong(self, scores: Reals) -> Reals:
         """Of every row whose score has not the sign of its first term the cost of a score of 0, else 0.
@@ -94,6 +123,84 @@ class Terms(NamedTuple):
         return np.asarray(np.clip(moved, 0.0, self.upper))
 
 
+@dataclass(frozen=True)
+class LossTerms:
+    """``cost_i = c_i loss(sign_i f_i)`` for any convex margin loss, with the methods of :class:`Terms`.
+
+    The dual has ``-c_i conjugate(-a_i / c_i)`` for the gain of row ``i``.
+
+    Attributes
+    ----------
+    sign : float64 array of shape (n, 1)
+    loss : MarginLoss
+    c : float64 array of shape (n,)
+    """
+
+    sign: Reals
+    loss: MarginLoss
+    c: Reals
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.sign)
+
+    @property
+    def upper(self) -> Reals:
+        """Bounds of the dual variables, ``(n, 1)``."""
+        return (self.c * self.loss.steepest)[:, None]
+
+    @property
+    def smooth(self) -> bool:
+        """Whether costs have a derivative everywhere."""
+        return self.loss.smooth
+
+    def cost(self, scores: Reals) -> Reals:
+        """Cost of every row, shape ``(n,)``."""
+        return np.asarray(self.c * self.loss.value(self._margins(scores)))
+
+    def multipliers(self, scores: Reals) -> Reals:
+        """Dual point that the scores imply, ``(n, 1)``."""
+        return np.asarray((-self.c * self.loss.derivative(self._margins(scores)))[:, None])
+
+    def curvature(self, scores: Reals) -> Reals:
+        """Second derivative of the cost of every row, shape ``(n,)``."""
+        return np.asarray(self.c * self.loss.curvature(self._margins(scores)))
+
+    def wrong(self, scores: Reals) -> Reals:
+        """As in :class:`Terms`; never more than the cost, whatever the loss."""
+        at_zero = self.c * self.loss.value(np.zeros(self.n_rows))
+        return np.where(self._margins(scores) <= 0.0, np.minimum(at_zero, self.cost(scores)), 0.0)
+
+    def gain(self, a: Reals) -> float:
+        """``-sum_i c_i conjugate(-a_i / c_i)``."""
+        return -float(self.c @ self.loss.conjugate(-a[:, 0] / self.c))
+
+    def beta(self, a: Reals) -> Reals:
+        """``beta_i`` of every row, shape ``(n,)``."""
+        return np.asarray((self.sign * a)[:, 0])
+
+    def balanced(self, a: Reals, total: float = 0.0) -> Reals:
+        """As in :class:`Terms`."""
+        return Terms(self.sign, np.zeros_like(a), self.upper, np.zeros_like(a)).balanced(a, total)
+
+    def _margins(self, scores: Reals) -> Reals:
+        return np.asarray(self.sign[:, 0] * scores)
+
+
+def hinges_only(terms: Terms | LossTerms, name: str, solver: str) -> Terms:
+    """The terms, for a solver of sums of hinges and of their squares.
+
+    Raises
+    ------
+    DataError
+        For any other loss.
+    """
+    if isinstance(terms, Terms):
+        return terms
+    raise DataError(f"{name}: {solver} is for the hinge loss, its kin and their squares, not for {terms.loss!r}")
+
+
 def hinge(sign: Reals, c: Reals, margin: float | Reals = 1.0) -> Terms:
     """``c_i (margin_i - sign_i f_i)_+`` with ``sign_i`` plus or minus 1."""
     n = len(sign)
@@ -116,6 +223,21 @@ def squared_insensitive(target: Reals, c: Reals, epsilon: float) -> Terms:
     """``c_i (|target_i - f_i| - epsilon)_+^2``."""
     sign, margin = _two_sides(target, epsilon)
     return Terms(sign, margin, np.full_like(sign, np.inf), _both(0.5 / c))
+
+
+def margin_terms(loss: MarginLoss, sign: Reals, c: Reals, margin: Reals | None = None) -> Terms | LossTerms:
+    """``c_i loss(sign_i f_i)``; of the hinge and its square with ``margin_i`` in the place of 1, where it is given.
+
+    Raises
+    ------
+    DataError
+        For wanted margins of any other loss.
+    """
+    if isinstance(loss, Hinge | SquaredHinge):
+        return (hinge if isinstance(loss, Hinge) else squared_hinge)(sign, c, 1.0 if margin is None else margin)
+    if margin is not None:
+        raise DataError(f"wanted margins are for the hinge and its square, not for {loss!r}")
+    return LossTerms(_column(sign, len(sign)), loss, c)
 
 
 def _two_sides(target: Reals, epsilon: float) -> tuple[Reals, Reals]:

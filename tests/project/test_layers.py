@@ -15,7 +15,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "src" / "maxmargin"
 # A new module or folder of the package gets its place here.
 LAYERS = (
     ("errors", "_compiled", "_version"),
-    ("problem", "terms", "kernels", "status", "result", "decoders"),
+    ("problem", "losses", "terms", "kernels", "status", "result", "decoders"),
     ("structures", "data", "metrics"),
     ("solvers",),
     (
@@ -27,6 +27,7 @@ LAYERS = (
         "classifier",
         "regressor",
         "one_class",
+        "auc",
         "multiclass",
         "ranking",
         "sequence",

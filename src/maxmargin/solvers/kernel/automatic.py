@@ -14,11 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ...terms import Terms
 from ..base import Run, Step, WarmStart
 from ..linear.automatic import passes_to_go
 from ..oracle import Evaluation
 from .block_smo import BlockSMO
 from .interior_point import KernelInteriorPoint, suits
+from .newton import KernelNewton
 from .task import KernelTask
 
 __all__ = ["KernelAutomatic"]
@@ -50,7 +52,7 @@ class KernelAutomatic:
 
     def start(self, task: KernelTask) -> Run:
         """Begin a run."""
-        return _AutomaticRun(self, task)
+        return _AutomaticRun(self, task) if isinstance(task.terms, Terms) else KernelNewton().start(task)
 
 
 class _AutomaticRun(Run):

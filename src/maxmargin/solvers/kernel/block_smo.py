@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ...terms import Terms
+from ...terms import Terms, hinges_only
 from ..base import Run, Step
 from ..oracle import Evaluation
 from .row_cache import RowCache, add_rows
@@ -74,6 +74,7 @@ class BlockRun(Run):
 
     def __init__(self, options: BlockSMO, task: KernelTask) -> None:
         self.options, self.task = options, task
+        self.terms = hinges_only(task.terms, task.name, options.name)
         n = task.n
         self.a = task.start() if task.warm is None else task.to_dual(task.warm.w)
         self.products = task.products(task.terms.beta(self.a)).copy() if self.a.any() else np.zeros(n)
@@ -81,7 +82,7 @@ class BlockRun(Run):
         self.highest, self.lowest = np.empty_like(self.a), np.empty_like(self.a)
         self.worked: Ints = np.empty(0, np.int64)
         self.gap, self.best, self.idle, self.operations = np.inf, -np.inf, 0, 0.0
-        self.cache = self._rows_in(np.float32 if single_precision_suffices(task) else np.float64)
+        self.cache = self._rows_in(np.float32 if single_precision_suffices(task, self.terms) else np.float64)
 
     def _rows_in(self, dtype: DTypeLike) -> RowCache:
         return RowCache(self.task.kernel, self.task.X, dtype, self.options.cache_mb)
@@ -116,7 +117,7 @@ class BlockRun(Run):
         return Step(1, self.gap, dual, ready)
 
     def _find_extremes(self) -> None:
-        extremes(*self.task.terms, self.a, self.products, self.highest, self.lowest)
+        extremes(*self.terms, self.a, self.products, self.highest, self.lowest)
 
     def _choose(self) -> Ints:
         """Half of the last rows, then those that violate most, of both sides in equal parts."""
@@ -151,7 +152,7 @@ class BlockRun(Run):
 
     def _improve(self, rows: Ints) -> int:
         """Steps over these rows; the number of them."""
-        terms, cache = self.task.terms, self.cache
+        terms, cache = self.terms, self.cache
         slots = cache.fetch(rows)
         K = cache.store[slots[:, None], rows].astype(np.float64)
         part = Terms(*(values[rows] for values in terms))
@@ -173,7 +174,7 @@ class BlockRun(Run):
 
     def _figures(self) -> tuple[float, float]:
         """Dual value and gap by the running products."""
-        terms = self.task.terms
+        terms = self.terms
         half = 0.5 * float(terms.beta(self.a) @ self.products)
         dual = terms.gain(self.a) - half
         thresholds = self.task.thresholds(self.products)
@@ -183,7 +184,7 @@ class BlockRun(Run):
     def _go_double(self) -> None:
         """Kernel rows in float64 from here on, and products that owe nothing to those before."""
         self.cache = self._rows_in(np.float64)
-        self.products = self.task.products(self.task.terms.beta(self.a)).copy()
+        self.products = self.task.products(self.terms.beta(self.a)).copy()
         self.idle, self.best = 0, -np.inf
 
     def dual(self) -> float:
@@ -204,13 +205,12 @@ class BlockRun(Run):
         return self.task.evaluate(w)
 
 
-def single_precision_suffices(task: KernelTask) -> bool:
+def single_precision_suffices(task: KernelTask, terms: Terms) -> bool:
     """Whether float32 kernel rows are good enough to begin with.
 
     Their rounding, measured on a sample, must be small beside the squared distances of the points in the kernel's space
     and, summed over all rows with the largest dual variables there can be, beside the margins.
     """
-    terms = task.terms
     rows = np.unique(np.linspace(0, task.n - 1, min(task.n, _SAMPLE)).astype(np.int64))
     points = task.X[rows]
     if task.kernel.name == "precomputed":

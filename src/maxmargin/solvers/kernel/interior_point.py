@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpstrf
 
 from ...errors import DataError
-from ...terms import Terms
+from ...terms import Terms, hinges_only
 from ..base import Run, Step
 from ..linear.interior_point import InteriorPoint
 from ..linear.rows import Rows
@@ -89,13 +89,14 @@ class _FactorRun(Run):
     def __init__(self, task: KernelTask, factor: Reals) -> None:
         self.task = task
         self.shape = task.terms.sign.shape
+        hinges = hinges_only(task.terms, task.name, KernelInteriorPoint().name)
         rng = np.random.default_rng(0)
         if task.totals.any():
             # every term is a row, with columns that say of which group it is
             m = self.shape[1]
             groups = (task.group.reshape(-1, 1) == np.arange(len(task.totals))).astype(np.float64)
             rows = np.hstack([np.repeat(factor, m, axis=0), groups])
-            terms = Terms(*(values.reshape(-1, 1) for values in task.terms))
+            terms = Terms(*(values.reshape(-1, 1) for values in hinges))
             linear = LinearTask(
                 Rows(rows), terms, task.C, np.repeat(task.weight, m), "none", task.tol, rng, name=task.name,
                 thresholds=task.totals,
@@ -121,7 +122,7 @@ class _FactorRun(Run):
         return value
 
     def _rounded(self) -> Reals:
-        run, terms = self.inner, self.inner.task.terms
+        run, terms = self.inner, self.inner.terms
         a = run.a.copy()
         a[a / a.max() < _CLEARLY * run.low / run.low.max()] = 0.0
         if run.bounded:

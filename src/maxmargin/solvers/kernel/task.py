@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...kernels import Kernel
-from ...terms import Terms
+from ...terms import LossTerms, Terms, hinges_only
 from ..base import WarmStart
 from ..deadline import Deadline
 from ..linear.intercept import best_intercept
@@ -53,7 +53,7 @@ class KernelTask:
     kernel : Kernel
     X : array or CSR matrix of shape (n, d)
         Points with positive weight only; for a precomputed kernel their values, of shape ``(n, n)``.
-    terms : Terms
+    terms : Terms or LossTerms
     weight : float64 array of shape (n,)
         ``s_i``; ``terms`` have ``c_i = C s_i`` in them.
     totals : float64 array of shape (n_groups,)
@@ -74,7 +74,7 @@ class KernelTask:
 
     kernel: Kernel
     X: Any
-    terms: Terms
+    terms: Terms | LossTerms
     C: float
     weight: Reals
     totals: Reals
@@ -147,13 +147,14 @@ class KernelTask:
 
     def cost_at(self, products: Reals, thresholds: Reals) -> Reals:
         """Cost of every point, shape ``(n,)``."""
+        if len(thresholds) <= 1:
+            return self.terms.cost(products + thresholds.sum())
         return self.shifted(thresholds).cost(products)
 
     def shifted(self, thresholds: Reals) -> Terms:
         """Terms whose margins have the thresholds in them."""
-        if not len(thresholds):
-            return self.terms
-        return self.terms._replace(margin=self.terms.margin - self.terms.sign * thresholds[self.group])
+        terms = hinges_only(self.terms, self.name, "a machine with several thresholds")
+        return terms._replace(margin=terms.margin - terms.sign * thresholds[self.group]) if len(thresholds) else terms
 
     def thresholds(self, products: Reals) -> Reals:
         """The best there are for ``K beta``, shape ``(n_groups,)``."""
@@ -201,11 +202,12 @@ class KernelTask:
     def _costs(self, w: Reals) -> Reals:
         return self.cost_at(self.products(w[: self.n]), w[self.n :])
 
-    def _groups(self) -> Iterator[tuple[Terms, Ints]]:
+    def _groups(self) -> Iterator[tuple[Terms | LossTerms, Ints]]:
         """Terms of every group, as a column, and their rows."""
         if len(self.totals) == 1:
             yield self.terms, self.examples
             return
+        terms = hinges_only(self.terms, self.name, "a machine with several thresholds")
         for g in range(len(self.totals)):
             mine = self.group == g
-            yield Terms(*(values[mine][:, None] for values in self.terms)), np.nonzero(mine)[0]
+            yield Terms(*(values[mine][:, None] for values in terms)), np.nonzero(mine)[0]

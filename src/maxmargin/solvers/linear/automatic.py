@@ -13,10 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ...terms import Terms
 from ..base import Run, Step
 from ..oracle import Evaluation
 from .coordinate_ascent import CoordinateAscent
 from .interior_point import InteriorPoint
+from .newton import Newton
 from .task import LinearTask
 
 __all__ = ["Automatic"]
@@ -38,7 +40,7 @@ class Automatic:
 
     def start(self, task: LinearTask) -> Run:
         """Begin a run."""
-        return _AutomaticRun(task)
+        return _AutomaticRun(task) if isinstance(task.terms, Terms) else Newton().start(task)
 
 
 class _AutomaticRun(Run):

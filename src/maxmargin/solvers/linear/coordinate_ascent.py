@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._compiled import compiled
+from ...terms import hinges_only
 from ..base import Run, Step
 from ..oracle import Evaluation, chunks
 from .rows import add_row, dot_row
@@ -134,6 +135,7 @@ class _CoordinateRun(Run):
 
     def __init__(self, options: CoordinateAscent, task: LinearTask) -> None:
         self.options, self.task = options, task
+        self.terms = hinges_only(task.terms, task.name, options.name)
         rows = task.rows
         n, d = rows.shape
         self.norm2 = rows.squared_norms.copy()
@@ -160,7 +162,7 @@ class _CoordinateRun(Run):
         at = 0
         for run in chunks(order, task.deadline):
             _visit(
-                rows.data, rows.indices, rows.indptr, rows.shape[1], *task.terms, self.norm2, self.a, self.w, run,
+                rows.data, rows.indices, rows.indptr, rows.shape[1], *self.terms, self.norm2, self.a, self.w, run,
                 kept[at : at + len(run)], self.limits, state,
             )  # fmt: skip
             at += len(run)

@@ -17,18 +17,18 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from ...terms import hinges_only
 from ..base import Run, Step
 from ..oracle import Evaluation
 from .intercept import best_intercept
+from .normal_equations import normal_equations
 from .task import LinearTask
 
 __all__ = ["InteriorPoint", "InteriorRun"]
 
 Reals = NDArray[np.float64]
 _TO_BOUNDARY = 0.995
-_NEGLIGIBLE = 1e-13
 _FAR = 0.1
 
 
@@ -53,7 +53,7 @@ class InteriorRun(Run):
 
     def __init__(self, task: LinearTask) -> None:
         self.task = task
-        rows, terms = task.rows, task.terms
+        self.terms = terms = hinges_only(task.terms, task.name, InteriorPoint().name)
         self.bounded = not terms.squared
         self.extended = task.intercept != "none"
         self.ridge = np.ones(task.n_weights)
@@ -65,7 +65,6 @@ class InteriorRun(Run):
         if len(task.thresholds):
             self.ridge[-len(task.thresholds) :] = 0.0
             self.linear[-len(task.thresholds) :] = task.thresholds
-        self.norm2 = rows.squared_norms + 1.0
         self.a, self.w = self._start()
         self.f = task.scores(self.w)
         slope = self._slope()
@@ -77,7 +76,7 @@ class InteriorRun(Run):
 
     def _start(self) -> tuple[Reals, Reals]:
         """The best multiple of one simple point: scores of a sensible size whatever the features are."""
-        terms, rows = self.task.terms, self.task.rows
+        terms, rows = self.terms, self.task.rows
         a = 0.5 * terms.upper if self.bounded else 0.5 / terms.ridge
         if self.task.intercept == "free":
             a = terms.balanced(a)
@@ -93,7 +92,7 @@ class InteriorRun(Run):
 
     def _start_with_totals(self, a: Reals) -> tuple[Reals, Reals]:
         """Sums are right from the beginning."""
-        terms, rows, totals = self.task.terms, self.task.rows, self.task.thresholds
+        terms, rows, totals = self.terms, self.task.rows, self.task.thresholds
         sums = rows.combined(terms.beta(a))[-len(totals) :]
         shares = np.ones(rows.shape[1])
         shares[-len(totals) :] = totals / sums
@@ -107,7 +106,7 @@ class InteriorRun(Run):
 
     def _slope(self) -> Reals:
         """Derivative of the negative dual, ``(n, m)``."""
-        terms = self.task.terms
+        terms = self.terms
         out = terms.sign * self.f[:, None]
         out -= terms.margin
         if not self.bounded:
@@ -115,7 +114,7 @@ class InteriorRun(Run):
         return out
 
     def advance(self) -> Step:
-        terms = self.task.terms
+        terms = self.terms
         room = self.room
         theta = terms.ridge + self.low / self.a
         if self.bounded:
@@ -170,9 +169,9 @@ class InteriorRun(Run):
 
     def _figures(self) -> Step:
         task = self.task
-        self.primal = primal = task.penalty(self.w) + float(task.terms.cost(self.f).sum())
-        a = task.terms.balanced(self.a) if task.intercept == "free" else self.a
-        dual = task.terms.gain(a) - task.penalty(self.w) + float(self.linear @ self.w)
+        self.primal = primal = task.penalty(self.w) + float(self.terms.cost(self.f).sum())
+        a = self.terms.balanced(self.a) if task.intercept == "free" else self.a
+        dual = self.terms.gain(a) - task.penalty(self.w) + float(self.linear @ self.w)
         self.gap = (primal - dual) / max(abs(primal), 1e-300)
         return Step(1, max(primal - dual, 0.0), dual)
 
@@ -180,17 +179,8 @@ class InteriorRun(Run):
         """A function that solves for ``dw`` from ``rho``, the rows' part of the right-hand side."""
         task, rows = self.task, self.task.rows
         d = rows.shape[1]
-        matrix = np.zeros((task.n_weights, task.n_weights))
-        used = weights * self.norm2
-        matrix[:d, :d] = rows.gram(np.where(used > _NEGLIGIBLE * used.max(), weights, 0.0))
-        if self.extended:
-            matrix[d, :d] = matrix[:d, d] = rows.combined(weights)
-            matrix[d, d] = weights.sum()
-        matrix[np.diag_indices(task.n_weights)] += self.ridge
-        scale = 1.0 / np.sqrt(matrix.diagonal())
-        scaled = matrix * scale * scale[:, None]
-        factor = _factor(scaled)
-        beta = task.terms.beta(self.a)
+        system = normal_equations(rows, weights, self.ridge)
+        beta = self.terms.beta(self.a)
 
         def solve(rho: Reals) -> Reals:
             rhs = np.empty(task.n_weights)
@@ -199,11 +189,7 @@ class InteriorRun(Run):
             if self.extended:
                 rhs[d] = float((beta - rho).sum())
             rhs -= self.ridge * self.w + self.linear
-            rhs *= scale
-            x = cho_solve(factor, rhs, check_finite=False)
-            x += cho_solve(factor, rhs - scaled @ x, check_finite=False)
-            x *= scale
-            return np.asarray(x)
+            return system(rhs)
 
         return solve
 
@@ -219,7 +205,7 @@ class InteriorRun(Run):
         second = self.w.copy()
         if task.intercept == "free":
             second[-1] = 0.0
-            second[-1] = best_intercept(task.terms, task.scores(second))
+            second[-1] = best_intercept(self.terms, task.scores(second))
         self.point = min(first, second, key=task.objective)
         return value
 
@@ -235,16 +221,3 @@ def _to_zero(x: Reals, dx: Reals) -> float:
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(dx < 0.0, -x / dx, 1.0)
     return min(1.0, float(ratio.min(initial=1.0)))
-
-
-def _factor(matrix: Reals) -> tuple[Reals, bool]:
-    """Cholesky factor of a matrix with unit diagonal, made definite where rounding spoilt it."""
-    shift = 0.0
-    while True:
-        try:
-            out: tuple[Reals, bool] = cho_factor(
-                matrix + shift * np.eye(len(matrix)) if shift else matrix, check_finite=False
-            )
-            return out
-        except LinAlgError:
-            shift = max(10.0 * shift, 1e-14)

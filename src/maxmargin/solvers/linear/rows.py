@@ -138,6 +138,14 @@ class Rows:
         _squared_norms(self.data, self.indices, self.indptr, self.shape[1], np.zeros(self.shape[1]), out)
         return _read_only(out)
 
+    def column_squares(self, weights: Reals) -> Reals:
+        """``sum_i weights_i x_ij^2`` of every feature, shape ``(d,)``."""
+        out = np.zeros(self.shape[1])
+        for part, block in self.blocks():
+            squares = block.multiply(block) if self.sparse else block * block
+            out += squares.T @ weights[part]
+        return out
+
     def gram(self, weights: Reals) -> Reals:
         """``X.T @ diag(weights) @ X`` for weights of at least 0, shape ``(d, d)``."""
         d = self.shape[1]

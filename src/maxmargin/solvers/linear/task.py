@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ...terms import Terms
+from ...terms import LossTerms, Terms
 from ..base import WarmStart
 from ..deadline import Deadline
 from ..oracle import Evaluation
@@ -31,7 +31,7 @@ class LinearTask:
     ----------
     rows : Rows
         Rows with positive weight only.
-    terms : Terms
+    terms : Terms or LossTerms
     weight : float64 array of shape (n,)
         ``s_i``; ``terms`` have ``c_i = C s_i`` in them.
     intercept : {"free", "penalized", "none"}
@@ -45,7 +45,7 @@ class LinearTask:
     """
 
     rows: Rows
-    terms: Terms
+    terms: Terms | LossTerms
     C: float
     weight: Reals
     intercept: Literal["free", "penalized", "none"]

@@ -10,7 +10,6 @@ each document.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 
 from ..base import Run, Step
 from ..oracle import Evaluation
+from ..truncated import conjugate_gradients, line_minimum
 from .task import PairLoss, RankingTask
 
 __all__ = ["TruncatedNewton"]
@@ -127,23 +127,14 @@ class _NewtonRun(Run):
         """Preconditioned conjugate gradients for ``(I + X^T H X) p = -gradient``; also the number of products."""
         task = self.task
         degree = at.loss.degree
-        scale = 1.0 / (1.0 + self.spread * float(degree.mean()))
-        p, r = np.zeros_like(at.w), -at.gradient
-        z = scale * r
-        rz = float(r @ z)
-        direction = z
-        enough = _FORCING**2 * rz
-        for k in range(self.options.most_products):
-            if rz <= enough:
-                return p, k
-            image = direction + task.combined(at.loss.curved(task.scores(direction)))
-            alpha = rz / float(direction @ image)
-            p += alpha * direction
-            r = r - alpha * image
-            z = scale * r
-            rz, before = float(r @ z), rz
-            direction = z + (rz / before) * direction
-        return p, self.options.most_products
+        scale = 1.0 / (1.0 + self.spread * (float(degree.sum()) / float(task.queries.weight.sum())))
+
+        def product(p: Reals) -> Reals:
+            return p + task.combined(at.loss.curved(task.scores(p)))
+
+        most = self.options.most_products
+        p, products, _ = conjugate_gradients(product, -at.gradient, scale, forcing=_FORCING, most=most)
+        return p, products
 
     def weights(self) -> Reals:
         return self.best
@@ -156,38 +147,10 @@ class _NewtonRun(Run):
         return self.task.evaluate(w)
 
 
-def line_minimum(slope: Callable[[float], float], at_zero: float, *, precision: float = 0.2, most: int = 30) -> float:
-    """A step near the minimum of a convex function along a line: where its derivative is small or changes its sign.
-
-    The step 1 is tried first. Bracketed by the method of false position with Illinois' correction.
-    """
-    if at_zero >= 0.0:
-        return 0.0
-    lo, hi = 0.0, np.inf
-    at_lo, at_hi = at_zero, np.inf
-    t = 1.0
-    for _ in range(most):
-        found = slope(t)
-        if abs(found) <= precision * -at_zero:
-            return t
-        if found < 0.0:
-            if hi < np.inf and lo > 0.0:
-                at_hi *= 0.5
-            lo, at_lo = t, found
-        else:
-            if hi < np.inf:
-                at_lo *= 0.5
-            hi, at_hi = t, found
-        if hi == np.inf:
-            t *= 2.0
-        else:
-            t = (lo * at_hi - hi * at_lo) / (at_hi - at_lo)
-    return lo if lo > 0.0 else t
-
-
 def _spread(task: RankingTask) -> Reals:
     """Sum of squares of every feature around its mean in the query: shape of the Hessian where all pairs are short.
 
+    Documents count with their weights.
     A query that lies in several blocks of documents counts as several.
     """
     queries, rows = task.queries, task.rows
@@ -197,14 +160,12 @@ def _spread(task: RankingTask) -> Reals:
     total = np.zeros(rows.shape[1])
     for lo in range(0, m, size):
         block = rows.matrix[queries.documents[lo : lo + size]].astype(np.float64, copy=False)
-        local = owner[lo : lo + size] - owner[lo]
-        members = sp.csr_matrix((np.ones(len(local)), (local, np.arange(len(local)))))
-        sums = members @ block
-        each = (1.0 / np.sqrt(np.bincount(local)))[:, None]
-        total += _column_squares(block) - _column_squares(sums.multiply(each) if rows.sparse else sums * each)
+        local, weight = owner[lo : lo + size] - owner[lo], queries.weight[lo : lo + size]
+        members = sp.csr_matrix((weight, (local, np.arange(len(local)))))
+        total += _column_squares(block, weight) - _column_squares(members @ block, 1.0 / np.bincount(local, weight))
     return np.maximum(total, 0.0)
 
 
-def _column_squares(block: Any) -> Reals:
-    squares = block.multiply(block) if sp.issparse(block) else block * block
-    return np.asarray(squares.sum(0)).ravel()
+def _column_squares(block: Any, weight: Reals) -> Reals:
+    """Weighted sum of the squares of every column."""
+    return np.asarray(weight @ (block.multiply(block) if sp.issparse(block) else block * block))

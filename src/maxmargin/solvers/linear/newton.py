@@ -1,0 +1,169 @@
+"""Newton's method on the weights, for losses with a derivative: logistic, exponential, squared hinge, a user's own.
+
+Problem: see :class:`~maxmargin.solvers.linear.task.LinearTask`. With ``D`` the second derivatives of the costs, a step
+solves ``(I + X^T D X) p = -gradient``: by conjugate gradients, each product of which takes two products with ``X``, as
+long as these come to less than the matrix itself (Lin, Weng and Keerthi, JMLR 2008), and else by its Cholesky factor.
+The lower bound is that of the dual point ``a_i = -c_i loss'(sign_i f_i)``: at the best intercept the gap to it is
+``1/2 |w - X^T beta(a)|^2`` exactly.
+Memory beyond the data: a few numbers for each row and feature, and ``d^2`` where the matrix is used.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import DataError
+from ..base import Run, Step
+from ..oracle import Evaluation
+from ..truncated import conjugate_gradients, line_minimum
+from .intercept import best_intercept
+from .normal_equations import normal_equations
+from .task import LinearTask
+
+__all__ = ["Newton", "NewtonRun"]
+
+Reals = NDArray[np.float64]
+_FORCING = 0.2
+_MOST_PRODUCTS = 200
+_LEAST_PRODUCTS = 15
+_WIDEST = 4000
+
+
+@dataclass(frozen=True)
+class Newton:
+    """Newton's method with conjugate gradients or a Cholesky factor."""
+
+    @property
+    def name(self) -> str:
+        """Short name, as accepted by the estimators."""
+        return "newton"
+
+    def start(self, task: LinearTask) -> NewtonRun:
+        """Begin a run.
+
+        Raises
+        ------
+        DataError
+            When the loss has no derivative.
+        """
+        if not task.terms.smooth:
+            raise DataError(
+                f"{task.name}: Newton's method needs a loss with a derivative, such as 'squared_hinge' or 'logistic'"
+            )
+        return NewtonRun(task)
+
+
+class _Point:
+    """Weights with scores, gradient, and the values of both problems there."""
+
+    def __init__(self, task: LinearTask, w: Reals, scores: Reals, ridge: Reals) -> None:
+        """The free intercept is made the best one first."""
+        terms, d = task.terms, task.rows.shape[1]
+        if task.intercept == "free":
+            shift = best_intercept(terms, scores)
+            w, scores = w.copy(), scores + shift
+            w[d] += shift
+        self.w, self.scores = w, scores
+        self.a = terms.multipliers(scores)
+        beta = terms.beta(self.a)
+        self.dual_w = np.append(task.rows.combined(beta), beta.sum()) if len(w) > d else task.rows.combined(beta)
+        self.gradient = ridge * w - self.dual_w
+        self.primal = task.penalty(w) + float(terms.cost(scores).sum())
+        if task.intercept == "penalized":
+            self.dual_w[d] *= task.scale**2
+        self.dual = terms.gain(self.a) - task.penalty(self.dual_w)
+
+
+class NewtonRun(Run):
+    """``highest`` is the point of the best lower bound met, ``best`` that of the best objective."""
+
+    task: LinearTask
+    exact_gap = True
+    label = "newton"
+    reason = "the loss has a derivative"
+
+    def __init__(self, task: LinearTask) -> None:
+        self.task = task
+        self.ridge = np.ones(task.n_weights)
+        if task.intercept != "none":
+            self.ridge[-1] = task.scale**-2 if task.intercept == "penalized" else 0.0
+        w = np.zeros(task.n_weights) if task.warm is None else np.array(task.warm.w, np.float64)
+        self.at = _Point(task, w, task.scores(w), self.ridge)
+        self.best, self.highest = self.at, self.at
+        self.most = _products_for_matrix(task)
+        self.by_matrix = False
+        self.idle = 0
+
+    def advance(self) -> Step:
+        at = self.at
+        direction, products = self._direction(at)
+        move = self.task.scores(direction)
+        terms = self.task.terms
+        linear, square = float(self.ridge * at.w @ direction), float(self.ridge * direction @ direction)
+
+        def slope(t: float) -> float:
+            beta = terms.beta(terms.multipliers(at.scores + t * move))
+            return linear + t * square - float(beta @ move)
+
+        with np.errstate(over="ignore", invalid="ignore"):
+            t = line_minimum(slope, float(at.gradient @ direction))
+        self.at = _Point(self.task, at.w + t * direction, at.scores + t * move, self.ridge)
+        self.idle = 0 if self.at.primal < self.best.primal or self.at.dual > self.highest.dual else self.idle + 1
+        self.best = min(self.best, self.at, key=lambda point: point.primal)
+        self.highest = max(self.highest, self.at, key=lambda point: point.dual)
+        gap = self.best.primal - self.highest.dual
+        return Step(1 + products, gap, self.highest.dual, ready=self.idle >= 3)
+
+    def _direction(self, at: _Point) -> tuple[Reals, int]:
+        """A solution of the system, and the passes that it took."""
+        task, rows, d = self.task, self.task.rows, self.task.rows.shape[1]
+        curvature = task.terms.curvature(at.scores)
+        done = 0
+        if not self.by_matrix:
+            diagonal = rows.column_squares(curvature)
+            diagonal = self.ridge + (np.append(diagonal, curvature.sum()) if len(self.ridge) > d else diagonal)
+
+            def product(p: Reals) -> Reals:
+                image = curvature * task.scores(p)
+                out = self.ridge * p
+                out[:d] += rows.combined(image)
+                if len(p) > d:
+                    out[d] += image.sum()
+                return out
+
+            most = int(min(self.most, _MOST_PRODUCTS))
+            scale = 1.0 / np.maximum(diagonal, 1e-300)
+            p, done, reached = conjugate_gradients(product, -at.gradient, scale, forcing=_FORCING, most=most)
+            if reached or self.most == math.inf:
+                return p, done
+            self.by_matrix = True
+        return normal_equations(rows, curvature, self.ridge)(-at.gradient), done + 1
+
+    def weights(self) -> Reals:
+        return self.best.w
+
+    def dual(self) -> float:
+        """Recomputed from the dual point; the weights stay the best ones met."""
+        a = self.highest.a
+        return self.task.from_dual(a)[1]
+
+    def evaluate(self, w: Reals) -> Evaluation:
+        return self.task.evaluate(w)
+
+
+def _products_for_matrix(task: LinearTask) -> float:
+    """Products of conjugate gradients that cost as much as the matrix and its factor; infinite for many features.
+
+    A matrix of Gram products takes ``width / 16`` passes over dense rows, ``width / 4`` over sparse ones (measured, one
+    core), and a product two.
+    """
+    n, d = task.rows.shape
+    if d > _WIDEST:
+        return math.inf
+    width = task.rows.entries / max(n, 1)
+    passes = width / (4.0 if task.rows.sparse else 16.0) + d**3 / 3.0 / max(16.0 * task.rows.entries, 1.0)
+    return max(_LEAST_PRODUCTS, 0.5 * passes)

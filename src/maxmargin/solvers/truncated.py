@@ -1,0 +1,84 @@
+"""What truncated Newton methods share: conjugate gradients that stop early, and a search along a line."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["conjugate_gradients", "line_minimum"]
+
+Reals = NDArray[np.float64]
+
+
+def conjugate_gradients(
+    product: Callable[[Reals], Reals], b: Reals, scale: Reals, *, forcing: float, most: int
+) -> tuple[Reals, int, bool]:
+    """Preconditioned conjugate gradients for ``A p = b``, begun at 0.
+
+    Parameters
+    ----------
+    product : callable
+        ``A @ p`` for a positive definite ``A``.
+    b : float64 array of shape (d,)
+    scale : float64 array of shape (d,)
+        Inverse diagonal of the preconditioner.
+    forcing : float
+        Part of ``b``, in the norm of the preconditioner, at which to stop.
+    most : int
+        Limit on the products.
+
+    Returns
+    -------
+    tuple of (p, products, reached)
+        ``reached`` says whether that part was reached.
+    """
+    p, r = np.zeros_like(b), b
+    z = scale * r
+    rz = float(r @ z)
+    direction = z
+    enough = forcing**2 * rz
+    for k in range(most):
+        if rz <= enough:
+            return p, k, True
+        image = product(direction)
+        alpha = rz / float(direction @ image)
+        p += alpha * direction
+        r = r - alpha * image
+        z = scale * r
+        rz, before = float(r @ z), rz
+        direction = z + (rz / before) * direction
+    return p, most, rz <= enough
+
+
+def line_minimum(slope: Callable[[float], float], at_zero: float, *, precision: float = 0.2, most: int = 30) -> float:
+    """A step near the minimum of a convex function along a line: where its derivative is small or changes its sign.
+
+    The step 1 is tried first. Bracketed by the method of false position with Illinois' correction.
+    """
+    if at_zero >= 0.0:
+        return 0.0
+    lo, hi = 0.0, np.inf
+    at_lo, at_hi = at_zero, np.inf
+    t = 1.0
+    for _ in range(most):
+        found = slope(t)
+        if abs(found) <= precision * -at_zero:
+            return t
+        if found < 0.0:
+            if hi < np.inf and lo > 0.0:
+                at_hi *= 0.5
+            lo, at_lo = t, found
+        else:  # a slope that is no number too: beyond what the loss can hold
+            if hi < np.inf:
+                at_lo *= 0.5
+            hi, at_hi = t, found
+        if hi == np.inf:
+            t *= 2.0
+        elif math.isfinite(at_hi):
+            t = (lo * at_hi - hi * at_lo) / (at_hi - at_lo)
+        else:
+            t = 0.5 * (lo + hi)
+    return lo if lo > 0.0 else t
