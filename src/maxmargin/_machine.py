@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ._estimator import MarginEstimator, check_number
 from .errors import DataError
 from .problem import Certificate
+from .solvers.gradient_descent import GradientDescent
 from .solvers.linear.automatic import Automatic
 from .solvers.linear.coordinate_ascent import CoordinateAscent
 from .solvers.linear.interior_point import InteriorPoint
@@ -33,6 +34,7 @@ _SOLVERS: dict[str, type] = {
     "coordinate_ascent": CoordinateAscent,
     "interior_point": InteriorPoint,
     "newton": Newton,
+    "gradient_descent": GradientDescent,
 }
 _MERGED_ENTRIES = 100_000
 

@@ -25,6 +25,11 @@ class Status(Enum):
     )
     INTERRUPTED = ("interrupted", "The best model so far was kept; fit again with warm_start=True to go on.")
     STOPPED = ("stopped", "A callback asked to stop; the best model so far was kept.")
+    SETTLED = (
+        "settled",
+        "The objective no longer moves under this method; the certificate says how far the optimum can be, and another "
+        "solver gets nearer.",
+    )
     STALLED = ("stalled", "Rounding errors prevent further progress; rescale the features or raise tol.")
 
     def __init__(self, label: str, advice: str) -> None:

@@ -63,6 +63,10 @@ class Terms(NamedTuple):
             slack *= self.upper
         return np.asarray(slack.sum(1))
 
+    def of_rows(self, rows: NDArray[np.int64]) -> Terms:
+        """Terms of some rows."""
+        return Terms(*(values[rows] for values in self))
+
     def multipliers(self, scores: Reals) -> Reals:
         """Dual point that the scores imply, minus the derivatives of the costs by ``sign_v f``, shape ``(n, m)``."""
         slack = self.slack(scores)
@@ -158,6 +162,10 @@ class LossTerms:
     def cost(self, scores: Reals) -> Reals:
         """Cost of every row, shape ``(n,)``."""
         return np.asarray(self.c * self.loss.value(self._margins(scores)))
+
+    def of_rows(self, rows: NDArray[np.int64]) -> LossTerms:
+        """Terms of some rows."""
+        return LossTerms(self.sign[rows], self.loss, self.c[rows])
 
     def multipliers(self, scores: Reals) -> Reals:
         """Dual point that the scores imply, ``(n, 1)``."""

@@ -13,6 +13,7 @@ BY_NAME = {
     "frank_wolfe": ("frank_wolfe", "FrankWolfe", {}),
     "n_slack": ("n_slack", "NSlack", {}),
     "one_slack": ("one_slack", "OneSlack", {}),
+    "gradient_descent": ("gradient_descent", "GradientDescent", {}),
     "averaged_perceptron": ("perceptron", "Perceptron", {"average": True}),
     "perceptron": ("perceptron", "Perceptron", {"average": False}),
 }

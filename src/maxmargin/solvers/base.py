@@ -109,6 +109,10 @@ class Task:
         """``1/2 |w|^2``."""
         return 0.5 * float(w @ w)
 
+    def evaluate(self, w: Reals) -> Evaluation:
+        """Slacks and risks of all examples under ``w``."""
+        return self.oracle.evaluate(w, self.examples, risk=True, n_jobs=self.n_jobs)
+
 
 @dataclass
 class Step:
@@ -126,6 +130,8 @@ class Step:
         Whether the solver thinks that nothing more is to be done.
     separated : bool
         Whether a whole pass met no mistake (perceptron).
+    settled : bool
+        Whether the objective has ceased to move under this method.
     """
 
     passes: int
@@ -133,6 +139,7 @@ class Step:
     dual: float
     ready: bool = False
     separated: bool = False
+    settled: bool = False
 
 
 class Run(ABC):
@@ -175,7 +182,7 @@ class StructuredRun(Run):
     task: Task
 
     def evaluate(self, w: Reals) -> Evaluation:
-        return self.task.oracle.evaluate(w, self.task.examples, risk=True, n_jobs=self.task.n_jobs)
+        return self.task.evaluate(w)
 
     def most_violated(self, w: Reals, work: Work, *, risk: bool = False) -> Evaluation:
         """An evaluation whose planes join the working set: the calls of the decoder are not wasted.

@@ -62,6 +62,8 @@ class Result:
         One record after each pass and each evaluation.
     planes : Planes or None
         Working set, for a warm start on the same examples.
+    dual_point : DualPoint or None
+        That of the certificate's lower bound, where the task keeps one (:class:`~.linear.task.LinearTask`).
     """
 
     w: Reals
@@ -69,6 +71,7 @@ class Result:
     history: list[Record]
     planes: Planes | None = None
     _run: Run | None = field(default=None, repr=False)
+    dual_point: Any = field(default=None, repr=False)
 
     def check(self) -> Certificate:
         """Recompute the certificate from the weights and the dual point; raises if the risk bound does not hold."""
@@ -287,7 +290,7 @@ class _Loop:
             record = Record(self.passes, self._seconds(), estimate, step.dual, False)
             if step.separated:
                 return Status.SEPARATED
-            if due or step.ready or promising:
+            if due or step.ready or step.settled or promising:
                 certificate = self._evaluate(run)
                 if self._within(certificate.primal, certificate.dual):
                     self.history.append(self._record(certificate))
@@ -299,6 +302,8 @@ class _Loop:
             self.history.append(record)
             if self._call(run):
                 return Status.STOPPED
+            if step.settled:
+                return Status.SETTLED
             if self._stalled():
                 return Status.STALLED
             if self.passes + 2 > self.max_passes:  # another pass and its certificate
@@ -346,7 +351,7 @@ class _Loop:
         )
         if last is None or not last.exact:
             self.history.append(self._record(certificate))
-        return Result(w, certificate, self.history, run.planes(), run)
+        return Result(w, certificate, self.history, run.planes(), run, getattr(self.task, "dual_point", None))
 
     def _honest(self, status: Status, found: Certificate, run: Run) -> Status:
         """A run stopped by a limit may have converged all the same."""

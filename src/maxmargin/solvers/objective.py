@@ -1,0 +1,186 @@
+"""The objective as first-order methods see it, of linear and of structured problems alike.
+
+``P(w) = penalty(w) + L(w)``, and at every point a plane that touches the convex loss ``L`` from below:
+``L(v) >= <slope, v> + offset`` with equality at ``v = w``. A plane stands for a point of the dual, and so does every
+average of planes: both give lower bounds of the optimum.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import DataError
+from .base import Task
+from .linear.task import LinearTask
+from .oracle import Work
+
+__all__ = ["Objective", "Point", "objective_of"]
+
+Reals = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass
+class Point:
+    """Weights and what the objective is there.
+
+    Attributes
+    ----------
+    w : float64 array of shape (n_weights,)
+    value : float
+        ``P(w)``.
+    slope : float64 array of shape (n_weights,)
+        Subgradient of the loss alone.
+    dual : float64 array
+        The dual point that the plane stands for; averages of such arrays are dual points too.
+    state : object
+        What :meth:`Objective.along` keeps, such as the scores of all rows.
+    """
+
+    w: Reals
+    value: float
+    slope: Reals
+    dual: Reals
+    state: Any = None
+
+
+class Objective(ABC):
+    """Face of a task for first-order methods.
+
+    Attributes
+    ----------
+    ridge : float64 array of shape (n_weights,)
+        ``penalty(w)`` is ``1/2 sum_j ridge_j w_j^2``: 1, but for the intercept.
+    """
+
+    ridge: Reals
+
+    @property
+    def n_weights(self) -> int:
+        """Length of the vector of weights."""
+        return len(self.ridge)
+
+    @abstractmethod
+    def at(self, w: Reals) -> Point:
+        """Value and subgradient: one pass over the data."""
+
+    @abstractmethod
+    def along(self, point: Point, direction: Reals) -> Callable[[float], float]:
+        """``P(point.w + r direction)`` as a function of ``r``."""
+
+    @abstractmethod
+    def slope_of(self, w: Reals, examples: Ints) -> Reals:
+        """Subgradient of the loss of these examples alone; an example that stands there twice counts twice."""
+
+    @abstractmethod
+    def bound(self, dual: Reals) -> tuple[Reals, float]:
+        """Weights of a dual point and the lower bound that it gives."""
+
+    def gradient(self, point: Point) -> Reals:
+        """Subgradient of the whole objective."""
+        return np.asarray(self.ridge * point.w + point.slope)
+
+
+def objective_of(task: LinearTask | Task, solver: str) -> Objective:
+    """The face of a task.
+
+    Raises
+    ------
+    DataError
+        For a task of another kind: ``solver`` is named.
+    """
+    if isinstance(task, LinearTask):
+        return _LinearObjective(task)
+    if isinstance(task, Task):
+        return _StructuredObjective(task)
+    raise DataError(f"{task.name}: {solver} is for linear and structured machines, which have weights to move")
+
+
+class _LinearObjective(Objective):
+    """Dual points are those of the terms, ``(n, m)``. The kink of a hinge has the subgradient 0."""
+
+    def __init__(self, task: LinearTask) -> None:
+        self.task = task
+        self.ridge = np.ones(task.n_weights)
+        if task.intercept != "none":
+            self.ridge[-1] = task.scale**-2 if task.intercept == "penalized" else 0.0
+
+    def at(self, w: Reals) -> Point:
+        task = self.task
+        scores = task.scores(w)
+        a = task.terms.multipliers(scores)
+        value = task.penalty(w) + float(task.terms.cost(scores).sum())
+        return Point(w, value, self._combined(-task.terms.beta(a)), a, scores)
+
+    def along(self, point: Point, direction: Reals) -> Callable[[float], float]:
+        task = self.task
+        move = task.scores(direction)
+
+        def value(r: float) -> float:
+            cost = float(task.terms.cost(point.state + r * move).sum())
+            return task.penalty(point.w + r * direction) + cost
+
+        return value
+
+    def slope_of(self, w: Reals, examples: Ints) -> Reals:
+        task, rows = self.task, self.task.rows
+        d = rows.shape[1]
+        X, terms = rows.matrix[examples], task.terms.of_rows(examples)
+        scores = np.asarray(X @ w[:d]) + (w[d] if len(w) > d else 0.0)
+        beta = -terms.beta(terms.multipliers(scores))
+        slope = np.asarray(X.T @ beta)
+        return np.append(slope, beta.sum()) if len(w) > d else slope
+
+    def bound(self, dual: Reals) -> tuple[Reals, float]:
+        return self.task.from_dual(dual)
+
+    def _combined(self, beta: Reals) -> Reals:
+        slope = self.task.rows.combined(beta)
+        return np.append(slope, beta.sum()) if self.n_weights > len(slope) else slope
+
+
+class _StructuredObjective(Objective):
+    """Dual points are planes ``[slope, offset]``."""
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.ridge = np.ones(task.oracle.n_weights)
+
+    def at(self, w: Reals) -> Point:
+        plane = self._plane(w, self.task.examples)
+        loss = float(plane[:-1] @ w) + plane[-1]
+        return Point(w, self.task.penalty(w) + loss, plane[:-1], plane)
+
+    def along(self, point: Point, direction: Reals) -> Callable[[float], float]:
+        task = self.task
+
+        def value(r: float) -> float:
+            w = point.w + r * direction
+            found = task.oracle.evaluate(w, task.examples, n_jobs=task.n_jobs)
+            return task.penalty(w) + float(task.c[task.examples] @ found.slack)
+
+        return value
+
+    def slope_of(self, w: Reals, examples: Ints) -> Reals:
+        return self._plane(w, examples)[:-1]
+
+    def bound(self, dual: Reals) -> tuple[Reals, float]:
+        w = -dual[:-1]
+        return w, float(dual[-1]) - self.task.penalty(w)
+
+    def _plane(self, w: Reals, examples: Ints) -> Reals:
+        """``[slope, offset]`` of the most violated outputs."""
+        task = self.task
+        c = task.c
+        work = Work.start(0, c)
+        found = task.oracle.evaluate(w, examples, work=work, n_jobs=task.n_jobs)
+        out = np.zeros(len(w) + 1)
+        task.oracle.add_planes(work.planes, examples, found.planes, c[examples], out[:-1])
+        out[-1] = float(c[examples] @ work.planes.loss[found.planes])
+        return out
