@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._estimator import MarginEstimator, check_sample_weight
+from ._notes import about_scales, hard_margin, tell_hard_margin
 from .errors import DataError
 from .metrics import ndcg, query_numbers
 from .solvers.base import WarmStart
@@ -20,7 +21,7 @@ from .solvers.loop import Result, run_to_tolerance
 from .solvers.ranking.comparisons import difference_task, item_numbers
 from .solvers.ranking.newton import TruncatedNewton
 from .solvers.ranking.queries import Queries, group
-from .solvers.ranking.task import RankingTask
+from .solvers.ranking.task import RankingTask, check_pairs
 from .structures.base import check_magnitude
 
 __all__ = ["SVMRanker"]
@@ -32,9 +33,9 @@ Ints = NDArray[np.int64]
 class SVMRanker(MarginEstimator):
     """Linear ranking SVM with a certificate.
 
-    Minimises ``1/2 |w|^2 + C sum_q s_q sum_(a, b) (1 - <w, x_a - x_b>)_+`` (or the square of the bracket) over the
-    pairs of documents of one query with ``y_a > y_b``; equal grades give no pair. Pairs are never listed: a query of
-    ``m`` documents costs ``O(m log m)``. The prediction is the score ``<w, x>``; there is no intercept, which would
+    Minimises ``1/2 |w|^2 + C sum_q s_q sum_(a, b) v_a v_b (1 - <w, x_a - x_b>)_+`` (or the square of the bracket) over
+    the pairs of documents of one query with ``y_a > y_b``; equal grades give no pair. Pairs are never listed: a query
+    of ``m`` documents costs ``O(m log m)``. The prediction is the score ``<w, x>``; there is no intercept, which would
     change no order.
 
     Parameters
@@ -53,7 +54,9 @@ class SVMRanker(MarginEstimator):
     verbose : int, default=0
         1 shows progress, 2 every pass.
     warm_start : bool, default=False
-        Start from the weights of the last fit (in :meth:`fit`).
+        Start from the weights of the last fit, where there are as many features. For :meth:`fit` alone:
+        :meth:`fit_comparisons` refuses it, as its solvers start from multipliers of comparisons, which weights do not
+        tell.
     callback : callable, optional
         ``callback(record, w)`` after every step; a true answer stops the fit.
 
@@ -62,6 +65,8 @@ class SVMRanker(MarginEstimator):
     coef_ : array of shape (n_features,)
     certificate_ : Certificate
         Its risk is the share of training pairs in wrong order, equal scores included; its bound is their mean slack.
+    notes_ : tuple of str
+        See :class:`~maxmargin.SVMClassifier`.
     history_ : list of Record
     solver_ : str
         The algorithm.
@@ -117,7 +122,12 @@ class SVMRanker(MarginEstimator):
         return tags
 
     def fit(
-        self, X: Any, y: ArrayLike, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+        self,
+        X: Any,
+        y: ArrayLike,
+        qid: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        document_weight: ArrayLike | None = None,
     ) -> SVMRanker:
         """Fit to graded documents.
 
@@ -132,7 +142,13 @@ class SVMRanker(MarginEstimator):
             are of one query by default.
         sample_weight : array of shape (n,) or (n_queries,), optional
             Factors ``s_q``: for each document, the same ones within a query, or for each query in the order of the
-            sorted names. 0 leaves a query out, negative ones are refused.
+            sorted names. 0 leaves a query out, negative ones are refused. The example that has a weight is the query:
+            one of weight 2 is two equal queries, which have twice the pairs, while two copies of all of its documents
+            have four times the pairs. So weights that differ within a query are refused, and the checks of
+            scikit-learn that take a weight of a row for copies of it fail; copies are what ``document_weight`` is for.
+        document_weight : array of shape (n,), optional
+            Factors ``v`` of the documents: that of a pair is the product of two. A document of weight 2 is two equal
+            ones, one of weight 0 is left out.
 
         Raises
         ------
@@ -147,7 +163,7 @@ class SVMRanker(MarginEstimator):
         )
         grades = np.asarray(grades, np.float64)
         check_magnitude(X.data if sp.issparse(X) else X)
-        queries, factor = _grouped(grades, qid, sample_weight)
+        queries, factor = _grouped(grades, qid, sample_weight, document_weight)
         initial = None
         if self.warm_start and getattr(self, "coef_", np.empty(0)).shape == (X.shape[1],):
             initial = WarmStart(self.coef_)
@@ -161,6 +177,8 @@ class SVMRanker(MarginEstimator):
         result = self._watched(run)
         self.coef_ = result.w
         self._forget("items_", "strengths_")
+        least = float(factor.min()) * float(queries.weight.min()) ** 2  # of a pair
+        self._keep_notes(self._notes(X, result, float(task.weight.sum()), least))
         self._finish(result)
         return self
 
@@ -183,6 +201,10 @@ class SVMRanker(MarginEstimator):
         win of its weight for each side, up to a constant. With ``loss="squared_hinge"`` the brackets are squared (and
         a tie is no longer the same as two wins).
 
+        The differences of features are computed, of shape ``(n + 2 n_ties, d)``, and kept in memory. What belongs to
+        a comparison and not to an item, such as playing at home or the size of a victory, has no place here: wins have
+        the margin 1, and ``sample_weight`` is all that tells one from another.
+
         Parameters
         ----------
         X : array or sparse matrix of shape (n_items, d), or None
@@ -203,13 +225,14 @@ class SVMRanker(MarginEstimator):
         Raises
         ------
         ValueError
-            For invalid parameters or data (unknown items, an item against itself, wrong shapes): says which and where.
+            For invalid parameters or data (unknown items, an item against itself, wrong shapes, ``warm_start=True``):
+            says which and where.
         KeyboardInterrupt
             After Ctrl-C, with the best model so far already stored.
         """
         self._check()
         if self.warm_start:
-            raise ValueError("SVMRanker: fit_comparisons has no warm start; set warm_start=False")
+            raise ValueError("SVMRanker: fit_comparisons has no warm start, which is for fit; set warm_start=False")
         n_rows = None
         if X is not None:
             X = validate_data(self, X, accept_sparse="csr", dtype=np.float64)
@@ -234,6 +257,7 @@ class SVMRanker(MarginEstimator):
         result = self._watched(run)
         self.coef_ = result.w
         self.items_, self.strengths_ = names, np.asarray(X @ result.w)
+        self._keep_notes(self._notes(X, result, float(task.weight.sum()), float(task.weight.min()), ties=len(tied) > 0))
         self._finish(result)
         return self
 
@@ -252,6 +276,14 @@ class SVMRanker(MarginEstimator):
     def score(self, X: Any, y: ArrayLike, qid: ArrayLike | None = None) -> float:
         """Mean NDCG@10 over the queries, with the grades as gains; see :func:`maxmargin.metrics.ndcg`."""
         return ndcg(y, self.predict(X), qid)
+
+    def _notes(self, X: Any, result: Result, total: float, least: float, *, ties: bool = False) -> list[str]:
+        """Notes on the features and on a hard margin; of the weights of pairs their sum and the smallest one."""
+        notes = about_scales(X, getattr(self, "feature_names_in_", None), shifts=True, C=float(self.C))
+        if self.loss == "hinge" and not ties:
+            change = hard_margin(result.certificate, total, least, float(self.tol))
+            notes += tell_hard_margin([change], "all pairs are in order")
+        return notes
 
     def _check(self) -> None:
         self._check_parameters()
@@ -290,18 +322,20 @@ class SVMRanker(MarginEstimator):
         self.coef_, self.n_features_in_ = coef, len(coef)
 
 
-def _grouped(grades: Reals, qid: Any, sample_weight: Any) -> tuple[Queries, Reals]:
+def _grouped(grades: Reals, qid: Any, sample_weight: Any, document_weight: Any) -> tuple[Queries, Reals]:
     """Queries with pairs and their weights, all positive."""
     n = len(grades)
     number = query_numbers(qid, n)
     factor = _factors(sample_weight, number)
-    queries = group(grades, number, None if factor is None else factor > 0.0)
+    each = None if document_weight is None else _weights(document_weight, n, "document_weight")
+    queries = group(grades, number, None if factor is None else factor > 0.0, each)
     if not len(queries.pairs):
-        where = "" if factor is None else " of positive weight"
+        where = "" if factor is None and each is None else " of positive weight"
         raise DataError(
             f"no comparable pairs among n_samples={n} documents: every query{where} has one document or one grade "
             "only; check y and qid"
         )
+    check_pairs(queries, "document_weight")
     return queries, np.ones(len(queries.pairs)) if factor is None else factor[queries.number]
 
 

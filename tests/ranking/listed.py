@@ -29,8 +29,11 @@ def explicit(X: Any, y: Any, query: Any, c: Any, loss: str) -> Small:
     return Small(rows, np.ones(len(rows)), np.asarray(c, float)[np.asarray(query)[pairs[:, 0]]], loss, "none")
 
 
-def task_of(X: Any, y: Any, query: Any, factor: Any, loss: Any, C: float, tol: float) -> RankingTask:
-    queries = group(np.asarray(y, float), np.asarray(query), np.asarray(factor) > 0.0)
+def task_of(
+    X: Any, y: Any, query: Any, factor: Any, loss: Any, C: float, tol: float, weight: Any = None
+) -> RankingTask:
+    """Factors of the queries, and weights of the documents."""
+    queries = group(np.asarray(y, float), np.asarray(query), np.asarray(factor) > 0.0, weight)
     return RankingTask(Rows(X), queries, np.asarray(factor, float)[queries.number], loss, C, tol)
 
 

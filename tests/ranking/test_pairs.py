@@ -25,31 +25,37 @@ LOSSES = pytest.mark.parametrize(
 )
 
 
-def stated(rows: list[Any], loss: str, width: float, C: float = 0.7) -> Any:
-    """The task with the scores as its one feature, its pairs by hand, and the loss at ``w = 1``."""
+def stated(rows: list[Any], loss: str, width: float, each: Any, C: float = 0.7) -> Any:
+    """The task with the scores as its one feature, its pairs by hand, and the loss at ``w = 1``.
+
+    ``each`` are weights of the documents or None.
+    """
     query, y, f = (np.array(column) for column in zip(*rows))
     factor = 0.5 + np.arange(4)
-    task = task_of(f[:, None], y, query, factor, loss, C, 1e-3)
+    task = task_of(f[:, None], y, query, factor, loss, C, 1e-3, each)
     pairs = pairs_of(y, query)
-    c = C * factor[query[pairs[:, 0]]] if len(pairs) else np.zeros(0)
+    c = C * factor[query[pairs[:, 0]]]
+    if each is not None:
+        c *= each[pairs].prod(1)
     return task, pairs, c, f, PairLoss(task, task.scores(np.ones(1)), width)
 
 
 @pytest.mark.parametrize("listed", [0, 8], ids=["sums", "lists"])
 @LOSSES
-@given(rows=documents, seed=st.integers(0, 9))
-def test_sums_over_pairs(listed: int, loss: str, width: float, rows: list[Any], seed: int) -> None:
+@given(rows=documents, seed=st.integers(0, 9), weighted=st.booleans())
+def test_sums_over_pairs(listed: int, loss: str, width: float, rows: list[Any], seed: int, weighted: bool) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(task_module, "_LISTED", listed)
-        check_sums(loss, width, rows, seed)
+        check_sums(loss, width, rows, seed, weighted)
 
 
-def check_sums(loss: str, width: float, rows: list[Any], seed: int) -> None:
+def check_sums(loss: str, width: float, rows: list[Any], seed: int, weighted: bool) -> None:
     query, y = np.array([r[0] for r in rows]), np.array([r[1] for r in rows])
     if not len(pairs_of(y, query)):
         assert not len(group(y.astype(float), query).pairs)
         return
-    task, pairs, c, f, found = stated(rows, loss, width)
+    each = np.random.default_rng(seed).choice([0.3, 1.0, 2.0, 7.0], len(rows)) if weighted else None
+    task, pairs, c, f, found = stated(rows, loss, width, each)
     documents = task.queries.documents
     centred = np.zeros(len(rows))  # which side of a kink a pair is on may hang on the rounding of the mean
     centred[documents] = task.scores(np.ones(1))
@@ -75,12 +81,23 @@ def check_sums(loss: str, width: float, rows: list[Any], seed: int) -> None:
     np.testing.assert_allclose(found.curved(v[documents]), (H @ v)[documents], atol=1e-11 * size / width)
     np.testing.assert_allclose(found.degree, np.diag(H)[documents], atol=1e-11 * size / width)
     at = task.evaluate(np.ones(1))
-    wrong = np.bincount(query[pairs[:, 0]], weights=f[pairs[:, 0]] <= f[pairs[:, 1]], minlength=4)
-    np.testing.assert_allclose(at.risk, wrong[task.queries.number] / task.queries.pairs, atol=1e-12)
+    v = np.ones(len(pairs)) if each is None else each[pairs].prod(1)
+    wrong = np.bincount(query[pairs[:, 0]], weights=v * (f[pairs[:, 0]] <= f[pairs[:, 1]]), minlength=4)
+    total = np.bincount(query[pairs[:, 0]], weights=v, minlength=4)[task.queries.number]
+    np.testing.assert_allclose(task.queries.pairs, total, rtol=1e-14)
+    np.testing.assert_allclose(at.risk, wrong[task.queries.number] / total, atol=1e-12)
     assert task.c @ at.slack == pytest.approx(cost.sum(), abs=1e-12 * size)
     # a dual value is below every primal one, here both at the same weights
     w = float((S.T @ a) @ f)
     assert found.gain - 0.5 * w * w <= 0.5 + cost.sum() + 1e-9 * size
+
+
+def test_documents_of_weight_0_are_not_there() -> None:
+    y, query = np.array([1.0, 3.0, 2.0, 0.0, 2.0]), np.array([0, 0, 0, 1, 1])
+    found = group(y, query, weight=np.array([2.0, 0.0, 3.0, 1.0, 0.0]))
+    assert found.number.tolist() == [0]
+    assert (found.documents.tolist(), found.grade.tolist()) == ([0, 2], [0, 1])
+    assert (found.weight.tolist(), found.pairs.tolist()) == ([2.0, 3.0], [6.0])
 
 
 def test_groups_hold_the_documents_of_queries_with_pairs_only() -> None:

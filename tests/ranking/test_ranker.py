@@ -19,6 +19,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, KFold
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import check_estimator
 
+from linear.problems import Small
 from maxmargin import SVMRanker, load_model, save_model
 from maxmargin.data import read_svmlight
 from maxmargin.errors import DataError
@@ -111,12 +112,35 @@ def test_weights_of_queries(loss: Any) -> None:
     np.testing.assert_array_equal(each.coef_, query.coef_)
 
 
+@LOSSES
+def test_weights_of_documents(loss: Any) -> None:
+    """That of a pair is the product of two, as of so many copies; together with weights of queries."""
+    X, y, qid = random_ranking(6)
+    factor, each = np.array([2.0, 1.0, 0.5, 1.0]), np.random.default_rng(0).choice([0.0, 0.4, 1.0, 3.0], len(y))
+    pairs = pairs_of(y, qid)
+    c = 0.3 * factor[qid[pairs[:, 0]]] * each[pairs[:, 0]] * each[pairs[:, 1]]
+    rows = X[pairs[:, 0]] - X[pairs[:, 1]]
+    value = Small(rows[c > 0.0], np.ones((c > 0.0).sum()), c[c > 0.0], loss, "none").optimum()
+    model = SVMRanker(C=0.3, loss=loss, **TIGHT).fit(X, y, qid, factor, document_weight=each)
+    assert model.certificate_.primal == pytest.approx(value, rel=1e-7)
+    wrong = X[pairs] @ model.coef_
+    risk = float(c @ (wrong[:, 0] <= wrong[:, 1]) / c.sum())
+    assert model.certificate_.training_risk == pytest.approx(risk, abs=1e-12)
+
+    times = np.random.default_rng(1).integers(0, 4, len(y))
+    copies = [np.repeat(values, times, 0) for values in (X, y, qid)]
+    one = SVMRanker(C=0.1, loss=loss, **TIGHT).fit(X, y, qid, document_weight=times)
+    other = SVMRanker(C=0.1, loss=loss, **TIGHT).fit(*copies)
+    assert one.certificate_.primal == pytest.approx(other.certificate_.primal, rel=1e-8)
+    np.testing.assert_allclose(one.coef_, other.coef_, atol=1e-4)
+
+
 def test_a_warm_start_begins_with_the_last_weights() -> None:
     X, y, qid = random_ranking(1, n=200)
     model = SVMRanker(C=0.1, tol=1e-6, warm_start=True).fit(X, y, qid)
     cold = model.n_iter_
     model.fit(X, y, qid)
-    assert model.n_iter_ < cold
+    assert model.n_iter_ < 0.5 * cold
     assert model.certificate_.relative_gap <= 1e-6
     model.fit(X[:, :2], y, qid)
     assert model.coef_.shape == (2,)
@@ -155,7 +179,7 @@ def test_queries_are_routed_through_a_search() -> None:
 
 
 def test_the_checks_of_scikit_learn() -> None:
-    one_weight_a_query = "the documents of a query have one weight together"
+    reason = "a weight is that of a query, whose documents have it together; document_weight is that of copies"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SkipTestWarning)
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -167,7 +191,7 @@ def test_the_checks_of_scikit_learn() -> None:
                     "check_sample_weight_equivalence_on_dense_data",
                     "check_sample_weight_equivalence_on_sparse_data",
                 ),
-                one_weight_a_query,
+                reason,
             ),
         )
 
@@ -196,6 +220,10 @@ X, Y, QID = random_ranking(0)
         ({}, (X, Y, QID, np.arange(24.0)), r"sample_weight\[\d+\] is \d+, but another document of the same query has"),
         ({}, (X, Y, QID, np.ones(7)), r"sample_weight has shape \(7,\)"),
         ({}, (X, Y, QID, np.zeros(24)), "sample_weight is zero for every example"),
+        ({}, (X, Y, QID, None, -np.ones(24)), r"document_weight\[0\] is -1.0; weights must be finite"),
+        ({}, (X, Y, QID, None, np.ones(7)), r"document_weight has shape \(7,\)"),
+        ({}, (X, Y, QID, None, 1.0 * (np.arange(24) == 3)), "no comparable pairs.*of positive weight"),
+        ({}, (X, Y, QID, None, np.full(24, 1e-80)), "document_weight: a pair weighs the product of two weights"),
         ({}, (X, Y[:5], QID), "inconsistent numbers of samples"),
         ({}, (np.where(X == X[0, 0], np.nan, X), Y, QID), "NaN"),
         ({}, (X, np.where(np.arange(24) == 3, np.nan, Y), QID), "NaN"),

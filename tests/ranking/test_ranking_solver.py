@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ import scipy.sparse as sp
 
 from maxmargin.solvers.loop import run_to_tolerance
 from maxmargin.solvers.ranking.newton import TruncatedNewton, line_minimum
+from maxmargin.solvers.ranking.task import PairLoss
 from maxmargin.status import Status
 from ranking.listed import explicit, random_ranking, task_of
 
@@ -122,3 +125,24 @@ def test_a_step_derivative_is_bracketed() -> None:
     """As of a hinge: the derivative jumps over 0."""
     t = line_minimum(lambda t: -1.0 if t < 0.37 else 1.0, -1.0)
     assert t == pytest.approx(0.37, abs=0.05)
+
+
+@LOSSES
+@pytest.mark.parametrize("listed", [0, 8])
+def test_a_loss_that_is_not_needed_any_more_goes_at_once(
+    loss: str, listed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is as large as the documents, there is one for each step, and the command line seldom looks for cycles."""
+    monkeypatch.setattr("maxmargin.solvers.ranking.task._LISTED", listed)
+    X, y, query = random_ranking(3)
+    task = task_of(X, y, query, np.ones(4), loss, 1.0, 1e-3)
+    at = PairLoss(task, task.scores(np.ones(3)))
+    assert at.curved(at.scores).any()
+    assert np.isfinite([at.gain, at.cost.sum(), at.beta.sum()]).all()
+    gone = weakref.ref(at)
+    gc.disable()
+    try:
+        del at
+        assert gone() is None
+    finally:
+        gc.enable()

@@ -53,32 +53,38 @@ def conjugate_gradients(
     return p, most, rz <= enough
 
 
-def line_minimum(slope: Callable[[float], float], at_zero: float, *, precision: float = 0.2, most: int = 30) -> float:
-    """A step near the minimum of a convex function along a line: where its derivative is small or changes its sign.
+def line_minimum(slope: Callable[[float], float], at_zero: float, *, precision: float = 0.2, most: int = 40) -> float:
+    """A step near the minimum of a convex function along a line: where its derivative is small, or at most negative.
 
-    The step 1 is tried first. Bracketed by the method of false position with Illinois' correction.
+    The step 1 is tried first. Bracketed by the method of false position, and by halving where that gains too little, as
+    with losses that grow exponentially.
+
+    Parameters
+    ----------
+    slope : callable
+        The derivative after a step; no number where it is too large for one.
+    at_zero : float
+        The derivative at the step 0.
+    precision : float
+        Part of ``at_zero`` that counts as small.
+    most : int
+        Limit on the calls.
     """
-    if at_zero >= 0.0:
-        return 0.0
-    lo, hi = 0.0, np.inf
-    at_lo, at_hi = at_zero, np.inf
-    t = 1.0
-    for _ in range(most):
+    lo, hi = 0.0, math.inf
+    at_lo, at_hi = at_zero, math.inf
+    t, width = 1.0, math.inf
+    for _ in range(most if at_zero < 0.0 else 0):
         found = slope(t)
         if abs(found) <= precision * -at_zero:
             return t
         if found < 0.0:
-            if hi < np.inf and lo > 0.0:
-                at_hi *= 0.5
             lo, at_lo = t, found
-        else:  # a slope that is no number too: beyond what the loss can hold
-            if hi < np.inf:
-                at_lo *= 0.5
+        else:  # a slope that is no number too
             hi, at_hi = t, found
-        if hi == np.inf:
+        if hi == math.inf:
             t *= 2.0
-        elif math.isfinite(at_hi):
-            t = (lo * at_hi - hi * at_lo) / (at_hi - at_lo)
-        else:
-            t = 0.5 * (lo + hi)
-    return lo if lo > 0.0 else t
+            continue
+        slow, width = hi - lo > 0.5 * width, hi - lo
+        share = 0.5 if slow or not math.isfinite(at_hi) else at_lo / (at_lo - at_hi)
+        t = lo + min(max(share, 0.1), 0.9) * width
+    return lo

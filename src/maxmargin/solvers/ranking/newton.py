@@ -93,15 +93,23 @@ class _NewtonRun(Run):
         d = task.rows.shape[1]
         w = np.zeros(d) if task.warm is None else np.array(task.warm.w, np.float64)
         self.spread = _spread(task)
-        self.at = _Point(task, w, PairLoss(task, task.scores(w), 1.0))
+        scores = task.scores(w)
+        self.at = _Point(task, w, PairLoss(task, scores, 1.0))
+        self.passes = 0  # before the first step
+        while task.warm is not None and not task.squared and self.at.loss.width > _NARROWEST:
+            narrower = _Point(task, w, PairLoss(task, scores, 0.1 * self.at.loss.width))
+            self.passes += 1
+            if narrower.dual <= self.at.dual:
+                break
+            self.at = narrower  # an optimum of a wide hinge would lead away from good weights
         self.best, self.best_primal = self.at.w, self.at.primal
-        self.highest, self.best_dual = (self.at.w, 1.0), self.at.dual
+        self.highest, self.best_dual = (self.at.w, self.at.loss.width), self.at.dual
 
     def advance(self) -> Step:
         task, at = self.task, self.at
         goal = task.tol * max(self.best_primal, 0.0)
         lost = max(at.primal - at.dual - at.residual, 0.0)  # by smoothing
-        passes = 1
+        passes, self.passes = 1 + self.passes, 0
         if not task.squared and at.residual <= lost and lost > 0.3 * goal and at.loss.width > _NARROWEST:
             width = at.loss.width * min(max(0.3 * goal / lost, _MOST_SHRINKING), _LEAST_SHRINKING)
             at = _Point(task, at.w, PairLoss(task, at.loss.scores, width))

@@ -27,18 +27,18 @@ def sort_queries(scores, start, order):
 
 
 @compiled
-def _enter(tree, n, g, value):
+def _enter(tree, n, g, weight, value):
     """Enter a document of rank ``g`` of ``n`` into the tree."""
     i = g + 1
     while i <= n:
-        tree[i, 0] += 1.0
-        tree[i, 1] += value
+        tree[i, 0] += weight
+        tree[i, 1] += weight * value
         i += i & -i
 
 
 @compiled
 def _below(tree, g):
-    """Number and sum of the values of the documents entered with ranks below ``g``."""
+    """Sums of the weights, and of the values times these, of the documents entered with ranks below ``g``."""
     count = total = 0.0
     i = g
     while i > 0:
@@ -49,12 +49,14 @@ def _below(tree, g):
 
 
 @compiled
-def short_pairs(scores, value, grade, n_grades, start, order, limit, excess, degree, around):
+def short_pairs(scores, value, weight, grade, n_grades, start, order, limit, excess, degree, around):
     """Sums over the short pairs of every document; the last three arguments are filled.
 
     Parameters
     ----------
     scores, value : float64 arrays of shape (m,)
+    weight : float64 array of shape (m,)
+        A pair counts as often as the product of the weights of its two documents says.
     grade : int64 array of shape (m,)
         Rank of the grade within its query, from 0.
     n_grades : int64 array of shape (n_queries,)
@@ -75,7 +77,7 @@ def short_pairs(scores, value, grade, n_grades, start, order, limit, excess, deg
         for k in range(hi - 1, lo - 1, -1):  # the better one of the pair
             a = order[k]
             while at >= lo and scores[a] - scores[order[at]] < limit:
-                _enter(tree, n, grade[order[at]], value[order[at]])
+                _enter(tree, n, grade[order[at]], weight[order[at]], value[order[at]])
                 at -= 1
             excess[a], around[a] = _below(tree, grade[a])
         tree[: n + 1] = 0.0
@@ -83,12 +85,12 @@ def short_pairs(scores, value, grade, n_grades, start, order, limit, excess, deg
         for k in range(lo, hi):  # the worse one, with the ranks turned round
             b = order[k]
             while at < hi and scores[order[at]] - scores[b] < limit:
-                _enter(tree, n, n - 1 - grade[order[at]], value[order[at]])
+                _enter(tree, n, n - 1 - grade[order[at]], weight[order[at]], value[order[at]])
                 at += 1
             count, total = _below(tree, n - 1 - grade[b])
-            degree[b] = excess[b] + count
-            excess[b] -= count
-            around[b] += total
+            degree[b] = weight[b] * (excess[b] + count)
+            excess[b] = weight[b] * (excess[b] - count)
+            around[b] = weight[b] * (around[b] + total)
 
 
 @compiled

@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .pairs import short_pairs
+
 __all__ = ["Queries", "group"]
 
 Reals = NDArray[np.float64]
@@ -25,8 +27,10 @@ class Queries(NamedTuple):
     grade : int64 array of shape (m,)
         Rank of the grade of each document within its query, from 0.
     n_grades : int64 array of shape (n_queries,)
+    weight : float64 array of shape (m,)
+        Weight of each document; that of a pair is the product of two.
     pairs : float64 array of shape (n_queries,)
-        Ordered pairs of each query.
+        Ordered pairs of each query, each with its weight.
     number : int64 array of shape (n_queries,)
         The query that each was in what was given.
     """
@@ -35,6 +39,7 @@ class Queries(NamedTuple):
     start: Ints
     grade: Ints
     n_grades: Ints
+    weight: Reals
     pairs: Reals
     number: Ints
 
@@ -48,7 +53,7 @@ class Queries(NamedTuple):
         return np.add.reduceat(values, self.start[:-1]) if len(values) else np.zeros(0)
 
 
-def group(y: Reals, query: Ints, used: NDArray[np.bool_] | None = None) -> Queries:
+def group(y: Reals, query: Ints, used: NDArray[np.bool_] | None = None, weight: Reals | None = None) -> Queries:
     """Group documents by query.
 
     Parameters
@@ -59,8 +64,12 @@ def group(y: Reals, query: Ints, used: NDArray[np.bool_] | None = None) -> Queri
         Query of each document, from 0, in any order of the documents.
     used : bool array of shape (n_queries,), optional
         Queries to take; the others are left out.
+    weight : float64 array of shape (n,), optional
+        Weights of the documents, at least 0; those of weight 0 are left out. 1 by default.
     """
     by_grade = np.lexsort((y, query))
+    if weight is not None:
+        by_grade = by_grade[weight[by_grade] > 0.0]
     q, grades = query[by_grade], y[by_grade]
     first = np.ones(len(q), np.bool_)  # of a query
     first[1:] = q[1:] != q[:-1]
@@ -71,26 +80,34 @@ def group(y: Reals, query: Ints, used: NDArray[np.bool_] | None = None) -> Queri
     rank = np.cumsum(step)
     rank -= np.repeat(rank[start[:-1]], sizes)
     n_grades = rank[start[1:] - 1] + 1
-    pairs = _pairs(sizes, np.flatnonzero(first | (step > 0)), start)
-    kept = pairs > 0.0
+    kept = n_grades > 1
     if used is not None:
         kept &= used[q[start[:-1]]]
     part = np.repeat(kept, sizes)
     # the documents of a query in the order of the rows: then those of a sorted file are read one after the other
     rows, ranks, owner = by_grade[part], rank[part], q[part]
     back = np.lexsort((rows, owner))
-    return Queries(
-        documents=rows[back],
+    documents = rows[back]
+    queries = Queries(
+        documents=documents,
         start=np.concatenate([[0], np.cumsum(sizes[kept])]),
         grade=ranks[back],
         n_grades=n_grades[kept],
-        pairs=pairs[kept],
+        weight=np.ones(len(documents)) if weight is None else weight[documents],
+        pairs=np.zeros(0),
         number=q[start[:-1]][kept],
     )
+    return queries._replace(pairs=_pairs(queries))
 
 
-def _pairs(sizes: Ints, runs: Ints, start: Ints) -> Reals:
-    """Pairs of documents of a query, less those of one grade; ``runs`` is where each grade of each query begins."""
-    lengths = np.diff(np.append(runs, start[-1])).astype(np.float64)
-    squares = np.add.reduceat(lengths**2, np.searchsorted(runs, start[:-1])) if len(runs) else np.zeros(0)
-    return np.asarray(0.5 * (sizes.astype(np.float64) ** 2 - squares))
+def _pairs(queries: Queries) -> Reals:
+    """Pairs of each query: at equal scores all of them are short of any limit."""
+    if not len(queries.number):
+        return np.zeros(0)
+    equal = np.zeros(len(queries.documents))
+    excess, degree, around = np.empty((3, len(equal)))
+    short_pairs(
+        equal, equal, queries.weight, queries.grade, queries.n_grades, queries.start, np.arange(len(equal)), np.inf,
+        excess, degree, around,
+    )  # fmt: skip
+    return 0.5 * queries.sums(degree)

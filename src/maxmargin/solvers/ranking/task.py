@@ -1,14 +1,16 @@
 """Ranking as a problem for solvers: rows of features, queries, and the losses of all ordered pairs.
 
-Problem: ``min 1/2 |w|^2 + C sum_q s_q sum_(a, b) h(<w, x_a - x_b>)`` over the pairs of documents of query ``q`` with
-``y_a > y_b``, where ``h(z)`` is ``(1 - z)_+`` or its square. Its dual has a multiplier ``a_p`` for each pair,
+Problem: ``min 1/2 |w|^2 + C sum_q s_q sum_(a, b) v_a v_b h(<w, x_a - x_b>)`` over the pairs of documents of query ``q``
+with ``y_a > y_b``, where ``h(z)`` is ``(1 - z)_+`` or its square, and ``v`` are weights of documents: one of weight 2
+is two equal ones. Its dual has a multiplier ``a_p`` for each pair,
 
     max  sum_p gain(a_p) - 1/2 |sum_p a_p (x_a - x_b)|^2,
 
-with ``gain(a) = a`` on ``0 <= a <= C s_q`` for the hinge and ``gain(a) = a - a^2 / (4 C s_q)`` on ``a >= 0`` for its
-square. Multipliers that are functions of the slack alone need no list of pairs. For the square it is the derivative
-``2 C s_q slack``; for the hinge that of a smoothed one, ``C s_q min(slack / width, 1)``, which is the difference of the
-slacks below 1 and below ``1 - width``. Any ``w`` so gives a feasible dual point, and its value in ``O(m log m)``.
+with ``gain(a) = a`` on ``0 <= a <= c_p`` for the hinge and ``gain(a) = a - a^2 / (4 c_p)`` on ``a >= 0`` for its
+square, ``c_p = C s_q v_a v_b``. Multipliers that are ``c_p`` times a function of the slack need no list of pairs. For
+the square it is the derivative ``2 c_p slack``; for the hinge that of a smoothed one, ``c_p min(slack / width, 1)``,
+which is the difference of the slacks below 1 and below ``1 - width``. Any ``w`` so gives a feasible dual point, and its
+value in ``O(m log m)``.
 """
 
 from __future__ import annotations
@@ -28,19 +30,21 @@ from ..oracle import Evaluation
 from .pairs import list_window, short_pairs, sort_queries, window_size
 from .queries import Queries
 
-__all__ = ["PairLoss", "RankingTask"]
+__all__ = ["PairLoss", "RankingTask", "check_pairs"]
 
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _LISTED = 8  # pairs for each document that may be listed
+_PAIRS = (1e-100, 1e100)
 
 
 @dataclass
 class RankingTask:
-    """``min 1/2 |w|^2 + C sum_q s_q sum_pairs h``.
+    """``min 1/2 |w|^2 + C sum_q s_q sum_pairs v_a v_b h``.
 
     For the certificate an example is a query; its slack is the mean over its pairs, its task loss the share of its
-    pairs in wrong order (equal scores are wrong), and its weight ``s_q`` times the number of its pairs.
+    pairs in wrong order (equal scores are wrong), and its weight ``s_q`` times the number of its pairs. Means, shares
+    and numbers count a pair with its weight.
 
     Attributes
     ----------
@@ -113,7 +117,7 @@ class RankingTask:
 
 @dataclass
 class _Window:
-    """Pairs with ``low <= f_a - f_b < 1``: their slacks ``1 - (f_a - f_b)``, summed up.
+    """Pairs with ``low <= f_a - f_b < 1``: their slacks ``1 - (f_a - f_b)``, summed up with their weights.
 
     Attributes
     ----------
@@ -122,14 +126,14 @@ class _Window:
     pull : float64 array of shape (m,)
         Slacks of the pairs where the document is the better one, less those where it is the worse one.
     slack : float64 array of shape (n_queries,)
-    around : callable
-        Gives the sum over the partners of every document of any value.
+    around : callable or None
+        Gives the sum over the partners of every document of any value, where pairs are listed.
     """
 
     degree: Reals
     pull: Reals
     slack: Reals
-    around: Callable[[Reals], Reals]
+    around: Callable[[Reals], Reals] | None
 
 
 class PairLoss:
@@ -167,25 +171,21 @@ class PairLoss:
         if most <= _LISTED * len(f):
             return self._listed_window(int(most))
         excess, degree, around = self._below_one if self.task.squared else self._below_one - self._below_low
-
-        def partners(value: Reals) -> Reals:
-            total = self.sums(value, 1.0)[2]
-            return np.asarray(total if self.task.squared else total - self.sums(value, self.low)[2])
-
-        return _Window(degree, excess - f * degree + around, self._slacks(excess, degree), partners)
+        return _Window(degree, excess - f * degree + around, self._slacks(excess, degree), None)
 
     def _listed_window(self, most: int) -> _Window:
         queries, f = self.task.queries, self.scores
         a, b = np.empty((2, most), np.int64)
         n = list_window(f, queries.grade, queries.start, self.order, self.low, 1.0, a, b)
         a, b = a[:n], b[:n]
-        each, m = 1.0 - (f[a] - f[b]), len(f)
+        v, m = queries.weight[a] * queries.weight[b], len(f)
+        each = v * (1.0 - (f[a] - f[b]))
         above = _counted(a, m, each)
         return _Window(
-            _counted(a, m) + _counted(b, m),
+            _counted(a, m, v) + _counted(b, m, v),
             above - _counted(b, m, each),
             queries.sums(above),
-            lambda value: _counted(a, m, value[b]) + _counted(b, m, value[a]),
+            lambda value: _counted(a, m, v * value[b]) + _counted(b, m, v * value[a]),
         )
 
     def _slacks(self, excess: Reals, degree: Reals) -> Reals:
@@ -198,8 +198,8 @@ class PairLoss:
         queries = self.task.queries
         out = np.empty((3, len(value)))
         short_pairs(
-            self.scores, value, queries.grade, queries.n_grades, queries.start, self.order, limit, out[0], out[1],
-            out[2],
+            self.scores, value, queries.weight, queries.grade, queries.n_grades, queries.start, self.order, limit,
+            out[0], out[1], out[2],
         )  # fmt: skip
         return out
 
@@ -210,7 +210,7 @@ class PairLoss:
 
     @property
     def cost(self) -> Reals:
-        """``C s_q sum_pairs h`` of every query."""
+        """``C s_q sum_pairs v_a v_b h`` of every query."""
         excess, degree, _ = self._below_one
         return self.task.C * self.task.factor * (self._square if self.task.squared else self._slacks(excess, degree))
 
@@ -237,8 +237,24 @@ class PairLoss:
     def curved(self, value: Reals) -> Reals:
         """Product of that Hessian with a vector, in ``O(m log m)``."""
         window = self._window
-        return np.asarray(self.task.each * self.factor * (window.degree * value - window.around(value)))
+        if window.around is not None:
+            around = window.around(value)
+        else:
+            around = self.sums(value, 1.0)[2]
+            if not self.task.squared:
+                around -= self.sums(value, self.low)[2]
+        return np.asarray(self.task.each * self.factor * (window.degree * value - around))
 
 
-def _counted(places: Ints, m: int, weights: Reals | None = None) -> Reals:
+def check_pairs(queries: Queries, what: str) -> None:
+    """Refuse weights of documents (``what`` names them) whose products are too small or too large to compute with."""
+    bad = np.flatnonzero(~((queries.pairs >= _PAIRS[0]) & (queries.pairs <= _PAIRS[1])))
+    if len(bad):
+        raise DataError(
+            f"{what}: a pair weighs the product of two weights, and those of all pairs add up to "
+            f"{queries.pairs[bad[0]]:.3g}, which is no size to compute with; divide the weights by their mean"
+        )
+
+
+def _counted(places: Ints, m: int, weights: Reals) -> Reals:
     return np.asarray(np.bincount(places, weights, m), np.float64)
