@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -21,7 +21,15 @@ _SHOWN = 5
 
 
 class BinaryTask(MulticlassTask):
-    """As classes, of which there are two; a positive score speaks for the second of them."""
+    """As classes, of which there are two; a positive score speaks for the second of them.
+
+    Attributes
+    ----------
+    name : str
+        That of the task.
+    """
+
+    name: ClassVar[str] = "binary"
 
     def targets(self, data: SvmLightData, name: str, voice: Voice) -> Any:
         targets = super().targets(data, name, voice)
@@ -29,9 +37,11 @@ class BinaryTask(MulticlassTask):
         labels = [str(label) for label in np.unique(used).tolist()]
         if len(labels) > 2:
             shown = ", ".join(labels[:_SHOWN]) + (", ..." if len(labels) > _SHOWN else "")
-            raise DataError(f"{name}: {len(labels)} labels ({shown}), but --task binary learns two; try multiclass")
+            raise DataError(
+                f"{name}: {len(labels)} labels ({shown}), but --task {self.name} learns two; try multiclass"
+            )
         if len(labels) == 1:
-            raise DataError(f"{name}: one label only ({labels[0]}), but --task binary learns two")
+            raise DataError(f"{name}: one label only ({labels[0]}), but --task {self.name} learns two")
         return targets
 
     def n_scores(self, targets: Any, args: Namespace) -> int:

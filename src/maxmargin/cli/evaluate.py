@@ -12,7 +12,7 @@ from ..data.text import writing
 from ..errors import DataError, FileFormatError
 from .inputs import Input, recognise
 from .messages import UsageError, Voice
-from .tasks import Examples, Task, load_task
+from .tasks import Examples, Task, joined, load_task
 
 __all__ = ["check_labelled", "print_report", "run"]
 
@@ -55,12 +55,14 @@ def _of_model(args: Namespace, source: Input, voice: Voice) -> tuple[Task, Any, 
     from .model_input import model_for
 
     model, settings, task = model_for(args, source, voice)
-    with voice.phase("reading"):
-        examples = task.examples(source, settings, voice, unlabelled=False, compared=True)
-    check_labelled(examples, source)
+    true: list[Any] = []
+    predicted: list[Any] = []
     with voice.phase("predicting"):
-        predicted = task.predict(model, examples)
-    return task, model, examples.y, predicted
+        for examples in task.parts(source, settings, voice, unlabelled=False, compared=True):
+            check_labelled(examples, source)
+            true.append(examples.y)
+            predicted.extend(task.predict(model, examples))
+    return task, model, joined(true), predicted
 
 
 def check_labelled(examples: Examples, source: Input) -> None:

@@ -7,10 +7,12 @@ import os
 import re
 import stat
 import sys
+import tempfile
+import weakref
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import IO
+from typing import IO, Any
 
 from ..data.text import Lines, source_name, standard
 from ..errors import FileFormatError
@@ -20,27 +22,52 @@ from .table import FORMATS, TASKS, task_of
 __all__ = ["Input", "check_format", "check_output", "looks_like_trees", "recognise"]
 
 _HEAD = 200  # lines that are looked at
+_KEPT = 1 << 26
 
 
-class _Buffer(io.BytesIO):
-    """Bytes that messages call by the name they came from."""
+class _Again(io.RawIOBase):
+    """What was kept of a pipe, from its beginning; messages call it by the name it came from."""
 
-    name = ""
+    def __init__(self, kept: IO[bytes], name: str) -> None:
+        self._kept, self.name, self._at = kept, name, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        self._kept.seek(self._at)
+        data = self._kept.read(len(buffer))
+        buffer[: len(data)] = data
+        self._at += len(data)
+        return len(data)
 
 
-class _Text(io.StringIO):
-    """The same of text."""
+class _Text(io.TextIOBase):
+    """Pieces of text as a file, under the name of another."""
 
-    name = ""
+    def __init__(self, pieces: Iterator[str], name: str) -> None:
+        self._pieces, self.name = pieces, name
+
+    def read(self, size: int | None = -1, /) -> str:
+        """A piece, which may be longer than asked for."""
+        return next(self._pieces, "")
 
 
 class Input:
     """A file, or standard input.
 
-    Attributes
+    Parameters
     ----------
     path : str
-        As it was given; ``-`` is standard input.
+        ``-`` is standard input.
+    memory : int, optional
+        Bytes that the rows of an svmlight file may take in memory; they go to temporary files where they need more.
+        What can be read only once is kept, and goes there too (by default where it is larger than 64 MiB).
+
+    Attributes
+    ----------
+    path, memory
+        As given.
     name : str
         What messages call it.
 
@@ -50,9 +77,9 @@ class Input:
         At once if it cannot be opened.
     """
 
-    def __init__(self, path: str) -> None:
-        self.path, self.name = path, source_name(path)
-        self._kept: bytes | None = None
+    def __init__(self, path: str, memory: int | None = None) -> None:
+        self.path, self.memory, self.name = path, memory, source_name(path)
+        self._kept: IO[bytes] | None = None
         self._head: list[str] | None = None
         self._once = path == "-"  # what can be read only once is kept
         if not self._once:
@@ -65,18 +92,25 @@ class Input:
         if not self._once:
             return self.path
         if self._kept is None:
-            self._kept = self._read_once()
-        buffer = _Buffer(self._kept)
-        buffer.name = self.name
-        return buffer
+            if self.path != "-":
+                with open(self.path, "rb") as pipe:
+                    self._kept = self._read_once(pipe)
+            else:
+                stdin = standard(sys.stdin, self.name)
+                self._kept = self._read_once(getattr(stdin, "buffer", stdin))
+            weakref.finalize(self, self._kept.close)
+        return _Again(self._kept, self.name)  # type: ignore[return-value]
 
-    def _read_once(self) -> bytes:
-        if self.path != "-":
-            with open(self.path, "rb") as pipe:
-                return pipe.read()
-        stdin = standard(sys.stdin, self.name)
-        data = getattr(stdin, "buffer", stdin).read()
-        return data if isinstance(data, bytes) else data.encode()
+    def _read_once(self, stream: IO[Any]) -> IO[bytes]:
+        limit = _KEPT if self.memory is None else self.memory
+        kept = tempfile.SpooledTemporaryFile(max(limit, 1))  # noqa: SIM115  (for as long as the input is there)
+        while data := stream.read(1 << 16):
+            try:
+                kept.write(data if isinstance(data, bytes) else data.encode())
+            except OSError as error:
+                what = f"no room for a temporary copy of {self.name}: {error.strerror}"
+                raise OSError(error.errno, what, tempfile.gettempdir()) from None
+        return kept
 
     def head(self) -> list[str]:
         """The first lines that are not blank."""
@@ -86,9 +120,8 @@ class Input:
 
     def relabelled(self, add: Callable[[str], str]) -> IO[str]:
         """The text with ``add`` applied to every line that is not blank, to give labels to what has none."""
-        out = _Text("".join(f"{add(line) if line.strip() else ''}\n" for line in Lines(self.open())))
-        out.name = self.name
-        return out
+        lines = (f"{add(line) if line.strip() else ''}\n" for line in Lines(self.open()))
+        return _Text(iter(lambda: "".join(islice(lines, 1000)), ""), self.name)  # type: ignore[return-value]
 
 
 def check_output(path: str, inputs: Iterable[str | None], option: str = "-o") -> None:

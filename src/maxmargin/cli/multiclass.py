@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..data.svmlight import FEATURE, SvmLightData
 from ..data.text import Lines, format_number, parse_number
@@ -20,9 +21,10 @@ if TYPE_CHECKING:
     from .inputs import Input
     from .messages import Voice
 
-__all__ = ["TASK", "MulticlassTask"]
+__all__ = ["TASK", "MulticlassTask", "spelt"]
 
 _LARGEST = 2**53  # whole numbers below are exact as floats
+_PIECE = 1 << 16  # rows
 
 
 class MulticlassTask(RowTask):
@@ -30,22 +32,25 @@ class MulticlassTask(RowTask):
 
     def targets(self, data: SvmLightData, name: str, voice: Voice) -> Any:
         """Whole numbers if all labels are, else text; fractions speak of a regression."""
-        texts = data.y.tolist()
+        texts, rows = _numbered(data.y)
         try:
             numbers = [parse_number(text) for text in texts]
         except ValueError:
             return data.y
-        for number, text, line in zip(numbers, texts, data.line.tolist()):
-            if not number.is_integer():
-                problem = (
-                    "the label is a fraction, not a class (classes are whole numbers or names; --task regression "
-                    "learns values)"
-                )
-                raise FileFormatError(problem, path=name, line=line, token=text)
-        return np.array(numbers, np.int64) if max(map(abs, numbers)) < _LARGEST else data.y
+        fractions = [k for k, number in enumerate(numbers) if not number.is_integer()]
+        if fractions:
+            row = int(np.argmax(np.isin(rows, fractions)))
+            problem = (
+                "the label is a fraction, not a class (classes are whole numbers or names; --task regression "
+                "learns values)"
+            )
+            raise FileFormatError(problem, path=name, line=int(data.line[row]), token=texts[rows[row]])
+        return np.array(numbers, np.int64)[rows] if max(map(abs, numbers)) < _LARGEST else data.y
 
     def outputs(self, data: SvmLightData) -> list[str]:
-        return [_spelt(label) for label in data.y.tolist()]
+        texts, rows = _numbered(data.y)
+        names = [spelt(text) for text in texts]
+        return [names[number] for number in rows.tolist()]
 
     def n_scores(self, targets: Any, args: Namespace) -> int:
         classes = len(np.unique(targets))
@@ -58,7 +63,9 @@ class MulticlassTask(RowTask):
         return "" if same else "the classes of the data are not those of the model"
 
     def predict(self, model: Any, examples: Examples) -> list[str]:
-        return [_spelt(str(label)) for label in super().predict(model, examples)]
+        found = super().predict(model, examples)
+        names = {label: spelt(str(label)) for label in set(found)}
+        return [names[label] for label in found]
 
     def answer(
         self, stream: IO[str], model: Any, examples: Examples, settings: Mapping[str, Any], args: Namespace
@@ -84,7 +91,7 @@ class MulticlassTask(RowTask):
             if any(map(FEATURE.fullmatch, line.split())):
                 raise lines.error("a row with features where a predicted label stands alone", line)
             if line.strip():
-                labels.append(_spelt(line.partition("\t")[0].strip()))
+                labels.append(spelt(line.partition("\t")[0].strip()))
         return labels
 
     def labels(self, outputs: Sequence[str]) -> set[str]:
@@ -94,7 +101,17 @@ class MulticlassTask(RowTask):
         return classification_report(list(true), list(predicted)).table(width)
 
 
-def _spelt(label: str) -> str:
+def _numbered(labels: NDArray[np.str_]) -> tuple[list[str], NDArray[np.int64]]:
+    """The distinct labels in the order of their first rows, and the number of each row's."""
+    number: dict[str, int] = {}
+    rows = np.empty(len(labels), np.int64)
+    for at in range(0, len(labels), _PIECE):
+        part = labels[at : at + _PIECE].tolist()
+        rows[at : at + _PIECE] = [number.setdefault(label, len(number)) for label in part]
+    return list(number), rows
+
+
+def spelt(label: str) -> str:
     """One spelling for labels that are one number: ``+1``, ``1.0`` and ``1`` are ``1``."""
     try:
         return format_number(parse_number(label)) if abs(parse_number(label)) < _LARGEST else label

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO
 
 from ..data.text import writing
 from .inputs import Input, check_output
@@ -10,6 +15,8 @@ from .messages import UsageError, Voice
 from .table import TASKS
 
 __all__ = ["run"]
+
+_HELD = 1 << 24  # bytes of results in memory
 
 
 def run(args: Namespace) -> int:
@@ -32,10 +39,23 @@ def run(args: Namespace) -> int:
             raise UsageError(
                 f"--{option.replace('_', '-')} cannot go with {args.model}, a model of task {settings['task']}"
             )
-    with voice.phase("reading"):
-        examples = task.examples(source, settings, voice, unlabelled=args.unlabelled)
-        if reason := task.why_strange(model, examples):
-            voice.note(f"{source.name}: {reason}")
-    with voice.phase("predicting"), writing(args.output) as out:
-        task.answer(out, model, examples, settings, args)
+    with voice.phase("predicting"), _when_done(args.output) as out:
+        for examples in task.parts(source, settings, voice, unlabelled=args.unlabelled):
+            if reason := task.why_strange(model, examples):
+                voice.note(f"{source.name}: {reason}")
+            task.answer(out, model, examples, settings, args)
     return 0
+
+
+@contextmanager
+def _when_done(target: str) -> Iterator[IO[str]]:
+    """As :func:`~maxmargin.data.text.writing`, for standard output too, which has nothing after a fault."""
+    if target != "-":
+        with writing(target) as out:
+            yield out
+        return
+    with tempfile.SpooledTemporaryFile(_HELD, "w+", encoding="utf-8", errors="surrogatepass", newline="") as held:
+        yield held
+        held.seek(0)
+        with writing(target) as out:
+            shutil.copyfileobj(held, out)

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import IO, TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from ..data.svmlight import FEATURE, SvmLightData, read_svmlight
+from ..data._mapped_rows import in_pieces, rows_of
+from ..data.svmlight import FEATURE, SvmLightData, read_svmlight, svmlight_parts
 from ..data.text import Lines, format_number, parse_number
 from ..errors import FileFormatError
 from .learners import KERNELS_WITH
-from .tasks import Examples, Task
+from .tasks import Examples, Task, joined
 from .weights import strongest
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from .messages import Voice
 
 __all__ = ["RowTask", "ValueTask"]
+
+_PIECE = 1 << 20  # entries
 
 
 class RowTask(Task):
@@ -60,7 +63,7 @@ class RowTask(Task):
         zero_based = settings["zero_based"] = bool(args.zero_based or settings.get("zero_based"))
         bare = not self.needs_labels and _begins_with_a_feature(source)
         opened = source.relabelled(_with_label) if bare else source.open()
-        data = read_svmlight(opened, zero_based=zero_based, labels=self.label_type)
+        data = read_svmlight(opened, zero_based=zero_based, labels=self.label_type, memory=source.memory)
         if not len(data.y):
             raise FileFormatError("no data in this file", path=source.name)
         if data.qid is not None and not self.has_queries:
@@ -78,16 +81,30 @@ class RowTask(Task):
     def examples(
         self, source: Input, settings: Mapping[str, Any], voice: Voice, *, unlabelled: bool, compared: bool = False
     ) -> Examples:
+        opened, labelled, options = self._how_to_read(source, settings, unlabelled, compared)
+        data = read_svmlight(opened, memory=source.memory, **options)
+        _note_beyond(_beyond(data.X, settings["features"]), source, settings, voice)
+        return Examples(_as_wide(data.X, settings["features"]), self.outputs(data) if labelled else None)
+
+    def parts(
+        self, source: Input, settings: Mapping[str, Any], voice: Voice, *, unlabelled: bool, compared: bool = False
+    ) -> Iterator[Examples]:
+        opened, labelled, options = self._how_to_read(source, settings, unlabelled, compared)
+        width, beyond = settings["features"], 0
+        for data in svmlight_parts(opened, **options):
+            beyond += _beyond(data.X, width)
+            yield Examples(_as_wide(data.X, width), self.outputs(data) if labelled else None)
+        _note_beyond(beyond, source, settings, voice)
+
+    def _how_to_read(
+        self, source: Input, settings: Mapping[str, Any], unlabelled: bool, compared: bool
+    ) -> tuple[Any, bool, dict[str, Any]]:
+        """What to read, whether its labels matter, and the options of the reader."""
         unlabelled = unlabelled or _begins_with_a_feature(source)
         opened = source.relabelled(_with_label) if unlabelled else source.open()
         labelled = compared and not unlabelled
         labels = self.label_type if labelled else "text"
-        data = read_svmlight(opened, zero_based=bool(settings.get("zero_based", False)), labels=labels)
-        width = settings["features"]
-        if data.X.shape[1] > width:
-            beyond = int((data.X.indices >= width).sum())
-            voice.note(f"{source.name}: {beyond} values of features beyond the {width} of the model are left out")
-        return Examples(_as_wide(data.X, width), self.outputs(data) if labelled else None)
+        return opened, labelled, {"zero_based": bool(settings.get("zero_based", False)), "labels": labels}
 
     def why_cold(self, model: Any, examples: Examples) -> str:
         if examples.X.shape[1] != model.n_features_in_:
@@ -95,12 +112,13 @@ class RowTask(Task):
         return ""
 
     def predict(self, model: Any, examples: Examples) -> list[Any]:
-        found: list[Any] = model.predict(examples.X).tolist() if examples.X.shape[0] else []
-        return found
+        X = examples.X
+        return [label for part in in_pieces(X, X.shape[0]) for label in model.predict(X[part]).tolist()]
 
     def truth(self, source: Input, settings: Mapping[str, Any]) -> Any:
-        # the features do not matter here
-        return self.outputs(read_svmlight(source.open(), zero_based="auto", labels=self.label_type))
+        # the features do not matter here: counted from zero, any index is one
+        parts = svmlight_parts(source.open(), zero_based=True, labels=self.label_type)
+        return joined([self.outputs(data) for data in parts])
 
     def details(self, model: Any, settings: Mapping[str, Any], top: int) -> dict[str, Any]:
         facts: dict[str, Any] = {"labels": model.classes_.tolist()} if hasattr(model, "classes_") else {}
@@ -174,10 +192,23 @@ def _with_label(line: str) -> str:
     return line if line.lstrip().startswith("#") else f"? {line}"
 
 
+def _beyond(X: csr_matrix, width: int) -> int:
+    """How many values there are of features that a model of this width does not have."""
+    if X.shape[1] <= width:
+        return 0
+    return sum(int((X.indices[at : at + _PIECE] >= width).sum()) for at in range(0, X.nnz, _PIECE))
+
+
+def _note_beyond(count: int, source: Input, settings: Mapping[str, Any], voice: Voice) -> None:
+    if count:
+        width = settings["features"]
+        voice.note(f"{source.name}: {count} values of features beyond the {width} of the model are left out")
+
+
 def _as_wide(X: csr_matrix, width: int) -> csr_matrix:
     """The first ``width`` columns, zeros where there are none."""
     if X.shape[1] > width:
-        return X[:, :width]
+        return rows_of(X, change=lambda part: part[:, :width])
     return csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], width))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import IO, TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .inputs import Input
     from .messages import Voice
 
-__all__ = ["Examples", "Task", "check_labels", "load_task"]
+__all__ = ["Examples", "Task", "check_labels", "joined", "load_task"]
 
 
 def load_task(name: str) -> Task:
@@ -42,6 +42,17 @@ class Examples:
     y: Any
     weights: Any = None
     rows: Any = None
+
+
+def joined(parts: Sequence[Any]) -> Any:
+    """The outputs of parts of the data, lists or arrays, one after the other; of one part at least."""
+    if len(parts) == 1:
+        return parts[0]
+    if isinstance(parts[0], list):
+        return [output for part in parts for output in part]
+    import numpy as np
+
+    return np.concatenate(parts)
 
 
 def check_labels(labels: Iterable[str], apart: str = "") -> None:
@@ -80,6 +91,12 @@ class Task(ABC):
 
         Only if they are to be ``compared`` with predictions, ``y`` has to be there and faults in labels are errors.
         """
+
+    def parts(
+        self, source: Input, settings: Mapping[str, Any], voice: Voice, *, unlabelled: bool, compared: bool = False
+    ) -> Iterator[Examples]:
+        """The same in parts, where they can be read one after the other."""
+        yield self.examples(source, settings, voice, unlabelled=unlabelled, compared=compared)
 
     def fit(self, model: Any, examples: Examples) -> None:
         """Learn."""

@@ -25,9 +25,10 @@ from .text import Source, read_blocks, source_name
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-__all__ = ["FEATURE", "SvmLightData", "read_svmlight"]
+__all__ = ["FEATURE", "SvmLightData", "read_svmlight", "svmlight_parts"]
 
 _BLOCK_BYTES = 1 << 19  # what is parsed is taken over while it is still in the cache
+_PART_ENTRIES = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +131,29 @@ def read_svmlight(
         rows.columns.close()
 
 
+def svmlight_parts(
+    source: Source, *, zero_based: bool = False, labels: Literal["number", "text"] = "number"
+) -> Iterator[SvmLightData]:
+    """The rows of a file part by part, for what needs only some of them at a time; a part is some megabytes.
+
+    There is one part at least. Parameters and errors are those of :func:`read_svmlight`; an error comes after the parts
+    before it. Lines count through the file, while each part has its own number of columns, and weights only where some
+    of its rows have.
+    """
+    bases = (int(not zero_based),)
+    parser = BlockParser(labels == "text", np.dtype(np.float64), bases, None)
+    rows = _Rows(Columns(), source_name(source), bases)
+    rows.add(parser(b""))
+    yielded = False
+    for text in read_blocks(source, _BLOCK_BYTES):
+        rows.add(parser(text))
+        if rows.n_entries + rows.n_rows >= _PART_ENTRIES:
+            yield rows.finish(None, labels == "text")
+            rows, yielded = rows.following(), True
+    if rows.n_rows or not yielded:
+        yield rows.finish(None, labels == "text")
+
+
 def _in_order(parser: BlockParser, texts: Iterable[bytes], threads: int) -> Iterator[Block | Problem]:
     """What the parser makes of each text, in their order; texts are read while others are parsed."""
     if threads == 1:
@@ -159,12 +183,18 @@ class _Rows:
 
     def __init__(self, columns: Columns, path: str, bases: tuple[int, ...]) -> None:
         self.columns, self._path, self._bases = columns, path, bases
-        self._n_lines = self._n_rows = self._n_entries = self._width = 0
+        self._n_lines = self.n_rows = self.n_entries = self._width = 0
         self._zero = self._has_qid = self._has_cost = False
         self._no_qid: int | None = None
         self._labels: dict[str, int] = {}
         self._beyond: dict[int, FileFormatError] = {}
         columns.append("indptr", np.zeros(1, np.int32))
+
+    def following(self) -> _Rows:
+        """Room for the rows of the file that follow these."""
+        rows = _Rows(Columns(), self._path, self._bases)
+        rows._n_lines, rows._has_qid, rows._no_qid = self._n_lines, self._has_qid, self._no_qid
+        return rows
 
     def add(self, block: Block | Problem) -> None:
         """Take over the rows that follow."""
@@ -184,7 +214,7 @@ class _Rows:
 
         if block.cost is not None:
             if not self._has_cost:
-                columns.fill("cost", 1.0, self._n_rows)
+                columns.fill("cost", 1.0, self.n_rows)
                 self._has_cost = True
             columns.append("cost", block.cost)
         elif self._has_cost:
@@ -196,13 +226,13 @@ class _Rows:
             y = np.array(numbers, np.int32)[y]
         columns.append("y", y)
         columns.append("line", block.line + self._n_lines)
-        ends = block.ends + self._n_entries
-        columns.append("indptr", ends.astype(np.int32) if self._n_entries + n_entries <= INT32_MAX else ends)
+        ends = block.ends + self.n_entries
+        columns.append("indptr", ends.astype(np.int32) if self.n_entries + n_entries <= INT32_MAX else ends)
         columns.append("indices", block.indices)
         columns.append("values", block.values)
         self._n_lines += block.n_lines
-        self._n_rows += n_rows
-        self._n_entries += n_entries
+        self.n_rows += n_rows
+        self.n_entries += n_entries
         self._zero |= block.zero
         self._width = max(self._width, block.width)
 
@@ -220,14 +250,14 @@ class _Rows:
                 width = max(0, width - 1)
         n_features = width if n_features is None else n_features
         # One type for both: with two, scipy makes a copy of the indices in every product.
-        if max(n_features, self._n_entries, self._n_rows) > INT32_MAX:
+        if max(n_features, self.n_entries, self.n_rows) > INT32_MAX:
             columns.widen("indices", np.int64)
             columns.widen("indptr", np.int64)
         if text_labels:
             names = np.array(list(self._labels), np.str_)
             columns.rewrite("y", lambda numbers: names[numbers])
         parts = tuple(columns.take(name) for name in ("values", "indices", "indptr"))
-        X = csr_matrix(parts, shape=(self._n_rows, n_features), copy=False)
+        X = csr_matrix(parts, shape=(self.n_rows, n_features), copy=False)
         X.has_sorted_indices = X.has_canonical_format = True
         return SvmLightData(
             X=X,

@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 
 from .._compiled import array, compiled, kernel
 
-__all__ = ["merge_equal_rows"]
+__all__ = ["FEW_ENTRIES", "equal_pairs", "merge_equal_rows"]
 
-_PAIRS = 10_000  # compared at once
+FEW_ENTRIES = 100_000
+"""Sets of up to so many values are small: in them equal rows are looked for whatever the estimator."""
+_COMPARED = 1 << 18  # values at once
 
 
 @compiled
@@ -75,17 +77,7 @@ def merge_equal_rows(
     """
     n = X.shape[0]
     weight = np.ones(n) if weight is None else weight
-    with np.errstate(over="ignore"):
-        key = _mix_array(number.astype(np.uint64) + np.uint64(7))
-        if hasattr(X, "indptr"):
-            _hash_sparse(
-                _read_only(X.indptr, np.int64),
-                _read_only(X.indices, np.int32),
-                _read_only(X.data, np.float64).view(np.uint64),
-                key,
-            )
-        else:
-            _hash_dense(_read_only(X, np.float64).view(np.uint64), key)
+    key = _hashes(X, number)
     used = np.flatnonzero(weight > 0)
     order = used[np.argsort(key[used], kind="stable")]
     first = np.ones(len(order), bool)
@@ -98,11 +90,47 @@ def merge_equal_rows(
     return order[first], joint
 
 
+def equal_pairs(X: Any) -> NDArray[np.int64]:
+    """Numbers of rows that are equal, each with the next one that equals it; shape ``(n_pairs, 2)``.
+
+    Parameters
+    ----------
+    X : float64 array of shape (n, d) or canonical CSR matrix
+    """
+    same = np.zeros(X.shape[0], np.int64)
+    key = _hashes(X, same)
+    ordered = np.sort(key)
+    if not (ordered[1:] == ordered[:-1]).any():  # which sorts much faster than their places
+        return np.empty((0, 2), np.int64)
+    order = np.argsort(key, kind="stable")
+    first, second = order[:-1], order[1:]
+    candidates = key[first] == key[second]
+    first, second = first[candidates], second[candidates]
+    return np.column_stack([first, second])[_equal(X, same, first, second)]
+
+
+def _hashes(X: Any, number: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """A hash of every row and its class."""
+    with np.errstate(over="ignore"):
+        key = _mix_array(number.astype(np.uint64) + np.uint64(7))
+        if hasattr(X, "indptr"):
+            _hash_sparse(
+                _read_only(X.indptr, np.int64),
+                _read_only(X.indices, np.int32),
+                _read_only(X.data, np.float64).view(np.uint64),
+                key,
+            )
+        else:
+            _hash_dense(_read_only(X, np.float64).view(np.uint64), key)
+    return key
+
+
 def _equal(X: Any, number: NDArray[np.int64], i: NDArray[np.int64], j: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Whether rows ``i[k]`` and ``j[k]`` and their classes are equal, for every ``k``."""
     equal = number[i] == number[j]
-    for at in range(0, len(i), _PAIRS):
-        part = slice(at, at + _PAIRS)
+    step = max(1, _COMPARED * X.shape[0] // max(X.nnz if hasattr(X, "indptr") else X.size, 1))
+    for at in range(0, len(i), step):
+        part = slice(at, at + step)
         if hasattr(X, "indptr"):
             difference = abs(X[i[part]] - X[j[part]])
             equal[part] &= np.asarray(difference.sum(1)).ravel() == 0.0
