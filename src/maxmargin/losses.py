@@ -38,6 +38,8 @@ __all__ = [
 ]
 
 Reals = NDArray[np.float64]
+_POINTS = 2001
+_FAR = 1e8
 
 
 class Loss(ABC):
@@ -49,14 +51,14 @@ class Loss(ABC):
     convex : bool
     smoothness : float
         Lipschitz constant of the derivative; infinite where there is none.
-    steepest : float
-        Largest absolute value of a subgradient; infinite where there is none.
+    slopes : tuple of (lowest, highest)
+        Bounds of the subgradients; the conjugate is finite between them.
     """
 
     name: str
     convex: bool = True
     smoothness: float = math.inf
-    steepest: float = math.inf
+    slopes: tuple[float, float] = (-math.inf, math.inf)
 
     @abstractmethod
     def value(self, t: ArrayLike) -> Reals:
@@ -84,6 +86,12 @@ class Loss(ABC):
     def smooth(self) -> bool:
         """Whether it has a derivative everywhere."""
         return self.smoothness < math.inf
+
+    def _finite(self, u: ArrayLike, value: Reals) -> Reals:
+        """The values of the conjugate, infinite beyond the slopes."""
+        low, high = self.slopes
+        u = _reals(u)
+        return np.where((u >= low) & (u <= high), value, np.inf)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
@@ -117,16 +125,18 @@ class MarginLoss(Loss):
     def bounds_zero_one(self) -> bool:
         """Whether it is nowhere below the zero-one loss, which is 1 for ``t <= 0``.
 
-        A convex loss that is nowhere negative is iff it is at least 1 at 0 and does not fall to the left of it.
+        A convex loss that is nowhere negative is iff its least value to the left of 0 is at least 1: that at 0, or, of
+        a loss that rises there from the left, its minimum.
         """
-        return float(self.value(0.0)) >= 1.0 and self.slopes_at_zero()[0] <= 0.0
+        rises = self.slopes_at_zero()[0] > 0.0
+        return float(-self.conjugate(0.0) if rises else self.value(0.0)) >= 1.0
 
 
 class Hinge(MarginLoss):
     """``(1 - t)_+``."""
 
     name = "hinge"
-    steepest = 1.0
+    slopes = (-1.0, 0.0)
 
     def value(self, t: ArrayLike) -> Reals:
         return np.maximum(1.0 - _reals(t), 0.0)
@@ -135,7 +145,7 @@ class Hinge(MarginLoss):
         return np.where(_reals(t) < 1.0, -1.0, 0.0)
 
     def conjugate(self, u: ArrayLike) -> Reals:
-        return _inside(u, -1.0, 0.0, _reals(u))
+        return self._finite(u, _reals(u))
 
 
 class SquaredHinge(MarginLoss):
@@ -143,6 +153,7 @@ class SquaredHinge(MarginLoss):
 
     name = "squared_hinge"
     smoothness = 2.0
+    slopes = (-math.inf, 0.0)
 
     def value(self, t: ArrayLike) -> Reals:
         return np.maximum(1.0 - _reals(t), 0.0) ** 2
@@ -155,7 +166,7 @@ class SquaredHinge(MarginLoss):
 
     def conjugate(self, u: ArrayLike) -> Reals:
         u = _reals(u)
-        return _inside(u, -math.inf, 0.0, u + 0.25 * u * u)
+        return self._finite(u, u + 0.25 * u * u)
 
 
 class Logistic(MarginLoss):
@@ -175,22 +186,26 @@ class Logistic(MarginLoss):
         self.base = base
         self._unit = 1.0 / math.log(base)
         self.smoothness = 0.25 * self._unit
-        self.steepest = self._unit
+        self.slopes = (-self._unit, 0.0)
 
     def value(self, t: ArrayLike) -> Reals:
-        return self._unit * np.logaddexp(0.0, -_reals(t))
+        t = _reals(t)
+        # a fifth of the time of np.logaddexp
+        return self._unit * (np.log1p(np.exp(-np.abs(t))) + np.maximum(-t, 0.0))
 
     def derivative(self, t: ArrayLike) -> Reals:
-        return -self._unit * _sigmoid(-_reals(t))
+        t = _reals(t)
+        small = np.exp(-np.abs(t))
+        return -self._unit * np.where(t > 0.0, small, 1.0) / (1.0 + small)
 
     def curvature(self, t: ArrayLike) -> Reals:
-        t = _reals(t)
-        return self._unit * _sigmoid(t) * _sigmoid(-t)
+        small = np.exp(-np.abs(_reals(t)))
+        return self._unit * small / (1.0 + small) ** 2
 
     def conjugate(self, u: ArrayLike) -> Reals:
         u = _reals(u)
         share = np.clip(-u / self._unit, 0.0, 1.0)
-        return _inside(u, -self._unit, 0.0, self._unit * (_entropy(share) + _entropy(1.0 - share)))
+        return self._finite(u, self._unit * (_entropy(share) + _entropy(1.0 - share)))
 
     def __repr__(self) -> str:
         return f"Logistic(base={self.base:g})" if self.base != math.e else "Logistic()"
@@ -200,6 +215,7 @@ class Exponential(MarginLoss):
     """``exp(-t)``."""
 
     name = "exponential"
+    slopes = (-math.inf, 0.0)
 
     def value(self, t: ArrayLike) -> Reals:
         with np.errstate(over="ignore"):
@@ -214,7 +230,7 @@ class Exponential(MarginLoss):
     def conjugate(self, u: ArrayLike) -> Reals:
         u = _reals(u)
         size = np.maximum(-u, 0.0)
-        return _inside(u, -math.inf, 0.0, _entropy(size) - size)
+        return self._finite(u, _entropy(size) - size)
 
     @property
     def smooth(self) -> bool:
@@ -226,7 +242,7 @@ class Perceptron(MarginLoss):
     """``(-t)_+``."""
 
     name = "perceptron"
-    steepest = 1.0
+    slopes = (-1.0, 0.0)
 
     def value(self, t: ArrayLike) -> Reals:
         return np.maximum(-_reals(t), 0.0)
@@ -238,7 +254,7 @@ class Perceptron(MarginLoss):
         return -1.0, 0.0
 
     def conjugate(self, u: ArrayLike) -> Reals:
-        return _inside(u, -1.0, 0.0, np.zeros_like(_reals(u)))
+        return self._finite(u, np.zeros_like(_reals(u)))
 
 
 class ZeroOne(MarginLoss):
@@ -276,7 +292,7 @@ class EpsilonInsensitive(Loss):
     """
 
     name = "epsilon_insensitive"
-    steepest = 1.0
+    slopes = (-1.0, 1.0)
 
     def __init__(self, epsilon: float = 0.1) -> None:
         self.epsilon = _width(epsilon)
@@ -289,7 +305,7 @@ class EpsilonInsensitive(Loss):
         return np.where(np.abs(t) > self.epsilon, np.sign(t), 0.0)
 
     def conjugate(self, u: ArrayLike) -> Reals:
-        return _inside(u, -1.0, 1.0, self.epsilon * np.abs(_reals(u)))
+        return self._finite(u, self.epsilon * np.abs(_reals(u)))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(epsilon={self.epsilon:g})"
@@ -305,7 +321,7 @@ class SquaredEpsilonInsensitive(EpsilonInsensitive):
 
     name = "squared_epsilon_insensitive"
     smoothness = 2.0
-    steepest = math.inf
+    slopes = (-math.inf, math.inf)
 
     def value(self, t: ArrayLike) -> Reals:
         return super().value(t) ** 2
@@ -325,14 +341,18 @@ class SquaredEpsilonInsensitive(EpsilonInsensitive):
 class CustomLoss(MarginLoss):
     """A user's own convex loss of the margin, checked on a grid.
 
+    Its ``smoothness`` is not known and counts as infinite.
+
     Parameters
     ----------
     function : callable
-        Value for an array of margins, element by element; convex, nowhere negative.
+        Values for a float64 array of margins of shape ``(n,)``, element by element; convex, nowhere negative. It is
+        also asked at margins of plus and minus 1e8, where the answer may be infinite.
     slope : callable
         Its derivative, or a subgradient.
     bend : callable, optional
-        Its second derivative; with it the loss counts as smooth, and Newton's method can be used.
+        Its second derivative (one of them at a kink of the derivative); with it the loss counts as smooth, and Newton's
+        method can be used.
     name : str, default="custom"
     grid : tuple of (low, high), default=(-30, 30)
         Margins between which the loss is checked, at 2,001 points.
@@ -340,8 +360,10 @@ class CustomLoss(MarginLoss):
     Raises
     ------
     DataError
-        When it is not convex, not finite or negative on the grid, or when the slope is no subgradient there: names the
-        point and the numbers.
+        When on the grid the loss is not convex, not finite or negative, when the slope is no subgradient, or when it
+        jumps although there is a bend: names the point and the numbers.
+    ValueError
+        When a parameter is no function, or the grid is none.
     """
 
     function: Callable[[Reals], Any]
@@ -351,36 +373,71 @@ class CustomLoss(MarginLoss):
     grid: tuple[float, float] = (-30.0, 30.0)
 
     def __post_init__(self) -> None:
+        for what in ("function", "slope", "bend"):
+            given = getattr(self, what)
+            if not callable(given) and (what, given) != ("bend", None):
+                raise ValueError(f"{what} must be a function of an array of margins, not {given!r}")
         low, high = self.grid
         if not (math.isfinite(low) and math.isfinite(high) and low < 0.0 < high):
             raise ValueError(f"grid must be two numbers around 0, not {self.grid!r}")
-        t = np.linspace(low, high, 2001)
+        t = np.linspace(low, high, _POINTS)
         t[np.argmin(np.abs(t))] = 0.0
-        values, slopes = self.value(t), self.derivative(t)
-        for what, numbers in (("value", values), ("slope", slopes)):
-            bad = np.flatnonzero(~np.isfinite(numbers))
-            if len(bad):
-                raise DataError(f"loss {self.name!r}: the {what} at {t[bad[0]]:g} is {numbers[bad[0]]}")
-        bad = np.flatnonzero(values < 0.0)
-        if len(bad):
-            raise DataError(f"loss {self.name!r} is {values[bad[0]]:g} at {t[bad[0]]:g}; it must not be negative")
-        rounding = 1e-9 * (1.0 + np.abs(values))
-        chord = np.diff(values) / np.diff(t)
-        bad = np.flatnonzero(np.diff(chord) * np.diff(t)[:-1] < -(rounding[:-2] + rounding[1:-1] + rounding[2:]))
-        if len(bad):
-            k = int(bad[0]) + 1
+        self._check_numbers(np.concatenate([[-_FAR], t, [_FAR]]))
+        self._check_slopes(t)
+        if self.smooth:
+            self._check_jumps(t)
+        ends = self.derivative(np.array([-_FAR, _FAR]))
+        object.__setattr__(self, "slopes", (float(ends[0]), float(ends[1])))
+
+    def _check_numbers(self, t: Reals) -> None:
+        """All are numbers, finite but at both ends, and what must not be negative is not."""
+        inside = np.abs(t) < _FAR
+        for what in ("value", "slope", "bend") if self.smooth else ("value", "slope"):
+            numbers = {"value": self.value, "slope": self.derivative, "bend": self.curvature}[what](t)
+            k = _nearest(t, np.isnan(numbers) | (np.isinf(numbers) & inside))
+            if k is not None:
+                raise DataError(f"loss {self.name!r}: the {what} at {t[k]:g} is {numbers[k]:g}")
+            k = _nearest(t, numbers < 0.0)
+            if k is not None and what != "slope":
+                raise DataError(f"loss {self.name!r}: the {what} at {t[k]:g} is {numbers[k]:g}; it must be at least 0")
+
+    def _check_slopes(self, t: Reals) -> None:
+        """Slopes of chords never fall, and those given lie between them."""
+        values, slopes, step = self.value(t), self.derivative(t), np.diff(t)
+        rise = np.diff(values)
+        rounding = 1e-10 * (np.median(values) + values[1:] + values[:-1])
+        chord = rise / step
+        k = _nearest(t[1:-1], rise[1:] * step[:-1] - rise[:-1] * step[1:] < -step[1:] * (rounding[1:] + rounding[:-1]))
+        if k is not None:
             raise DataError(
-                f"loss {self.name!r} is not convex near {t[k]:g}: its slope falls from {chord[k - 1]:g} to {chord[k]:g}"
+                f"loss {self.name!r} is not convex near {t[k + 1]:g}: its slope falls from {chord[k]:g} to "
+                f"{chord[k + 1]:g}"
             )
-        step = np.diff(t)
-        ahead = values[1:] - values[:-1] - slopes[:-1] * step
-        back = values[:-1] - values[1:] + slopes[1:] * step
-        bad = np.flatnonzero((ahead < -(rounding[1:] + rounding[:-1])) | (back < -(rounding[1:] + rounding[:-1])))
-        if len(bad):
-            k = int(bad[0]) + int(ahead[bad[0]] >= -(rounding[1:] + rounding[:-1])[bad[0]])
+        wrong = np.zeros(len(t), np.bool_)
+        wrong[:-1] |= slopes[:-1] * step - rise > rounding
+        wrong[1:] |= rise - slopes[1:] * step > rounding
+        k = _nearest(t, wrong)
+        if k is not None:
             raise DataError(
                 f"loss {self.name!r}: the slope {slopes[k]:g} at {t[k]:g} is no subgradient; the values around it have "
                 f"slopes from {chord[max(k - 1, 0)]:g} to {chord[min(k, len(chord) - 1)]:g}"
+            )
+
+    def _check_jumps(self, t: Reals) -> None:
+        """Between any two points the slope rises steadily: bisection for where it rises the most finds no jump."""
+        slopes = self.derivative(t)
+        low, high = t[:-1], t[1:]
+        for _ in range(40):
+            middle = 0.5 * (low + high)
+            first = 2.0 * self.derivative(middle) >= self.derivative(low) + self.derivative(high)
+            low, high = np.where(first, low, middle), np.where(first, middle, high)
+        below, above = self.derivative(low), self.derivative(high)
+        rounding = 1e-9 * (np.median(np.abs(slopes)) + np.abs(slopes[:-1]) + np.abs(slopes[1:]))
+        k = _nearest(low, above - below > 1e-3 * np.diff(slopes) + rounding)
+        if k is not None:
+            raise DataError(
+                f"loss {self.name!r}: its slope jumps from {below[k]:g} to {above[k]:g} at {high[k]:g}; leave out "
+                "bend, or smooth the kink"
             )
 
     @property
@@ -400,22 +457,17 @@ class CustomLoss(MarginLoss):
         return self._applied(self.bend, t, "bend")
 
     def slopes_at_zero(self) -> tuple[float, float]:
-        """From differences, at the precision that they allow."""
-        step = 1e-6
-        left, middle, right = (float(self.value(x)) for x in (-step, 0.0, step))
-        below, above = (middle - left) / step, (right - middle) / step
-        if abs(above - below) <= 1e-4 * (1.0 + abs(above) + abs(below)):
-            below = above = 0.5 * (below + above)
-            if abs(below) <= 1e-4:
-                below = above = 0.0
-        return below, above
+        """Without a bend those at margins of minus and plus 1e-9: the same if they differ by less than a millionth."""
+        left, right = (float(each) for each in self.derivative(np.array([-1e-9, 1e-9])))
+        if self.smooth or right - left <= 1e-6 * max(abs(left), abs(right)):
+            return super().slopes_at_zero()
+        return left, right
 
     def conjugate(self, u: ArrayLike) -> Reals:
         """By bisection on the slope, between margins of plus and minus 1e8: the one nearest to 0 of that slope."""
         u = _reals(u)
         right = self.derivative(np.zeros_like(u)) < u
-        low, high = np.where(right, 0.0, -1e8), np.where(right, 1e8, 0.0)
-        finite = np.where(right, self.derivative(high) >= u, self.derivative(low) <= u)
+        low, high = np.where(right, 0.0, -_FAR), np.where(right, _FAR, 0.0)
         for _ in range(90):
             middle = 0.5 * (low + high)
             slope = self.derivative(middle)
@@ -423,15 +475,16 @@ class CustomLoss(MarginLoss):
             low, high = np.where(rise, middle, low), np.where(rise, high, middle)
         t = np.where(right, high, low)
         with np.errstate(invalid="ignore"):
-            return np.where(finite, u * t - self.value(t), np.inf)
+            # no rounding takes it below what 0 gives: the bound of an optimum of 0 must not be above it
+            return self._finite(u, np.maximum(u * t - self.value(t), -self.value(0.0)))
 
     def _applied(self, function: Callable[[Reals], Any], t: ArrayLike, what: str) -> Reals:
         t = _reals(t)
-        with np.errstate(over="ignore"):
-            out = np.asarray(function(t), np.float64)
-        if out.shape != t.shape:
-            raise DataError(f"loss {self.name!r}: the {what} of {t.shape} margins has shape {out.shape}")
-        return out
+        with np.errstate(over="ignore", invalid="ignore"):  # what is no number is refused
+            out = np.asarray(function(t.reshape(-1)), np.float64)
+        if out.shape != (t.size,):
+            raise DataError(f"loss {self.name!r}: the {what} of {t.size} margins has shape {out.shape}")
+        return out.reshape(t.shape)
 
     def __repr__(self) -> str:
         return f"CustomLoss(name={self.name!r})"
@@ -464,19 +517,15 @@ def _reals(values: ArrayLike) -> Reals:
     return np.asarray(values, np.float64)
 
 
-def _inside(u: ArrayLike, low: float, high: float, value: Reals) -> Reals:
-    u = _reals(u)
-    return np.where((u >= low) & (u <= high), value, np.inf)
+def _nearest(t: Reals, wrong: NDArray[np.bool_]) -> int | None:
+    """The place of the margin nearest to 0 where something is wrong."""
+    places = np.flatnonzero(wrong)
+    return int(places[np.argmin(np.abs(t[places]))]) if len(places) else None
 
 
 def _entropy(p: Reals) -> Reals:
     """``p log p``, 0 at 0."""
     return np.where(p > 0.0, p * np.log(np.where(p > 0.0, p, 1.0)), 0.0)
-
-
-def _sigmoid(t: Reals) -> Reals:
-    small = np.exp(-np.abs(t))
-    return np.where(t >= 0.0, 1.0, small) / (1.0 + small)
 
 
 def _width(epsilon: float) -> float:

@@ -104,6 +104,13 @@ class Terms(NamedTuple):
         """``beta_i`` of every row, shape ``(n,)``."""
         return np.asarray((self.sign * a).sum(1))
 
+    def best_multiple(self, a: Reals, square: float) -> float:
+        """The factor of ``a`` with the largest dual value that the box allows; ``square`` is ``|sum_i beta_i x_i|^2``."""
+        used = a > 0.0
+        most = float((self.upper[used] / a[used]).min(initial=np.inf))
+        square += float((self.ridge * a).ravel() @ a.ravel())
+        return max(min(float(self.margin.ravel() @ a.ravel()) / max(square, 1e-300), most), 0.0)
+
     def balanced(self, a: Reals, total: float = 0.0) -> Reals:
         """A point of the same box with ``sum_i beta_i = total``, near ``a``.
 
@@ -150,9 +157,14 @@ class LossTerms:
         return len(self.sign)
 
     @property
+    def lower(self) -> Reals:
+        """Lower bounds of the dual variables, ``(n, 1)``; not positive, as losses are not negative."""
+        return (-self.c * self.loss.slopes[1])[:, None]
+
+    @property
     def upper(self) -> Reals:
-        """Bounds of the dual variables, ``(n, 1)``."""
-        return (self.c * self.loss.steepest)[:, None]
+        """Upper bounds of the dual variables, ``(n, 1)``; not negative."""
+        return (-self.c * self.loss.slopes[0])[:, None]
 
     @property
     def smooth(self) -> bool:
@@ -161,7 +173,7 @@ class LossTerms:
 
     def cost(self, scores: Reals) -> Reals:
         """Cost of every row, shape ``(n,)``."""
-        return np.asarray(self.c * self.loss.value(self._margins(scores)))
+        return self._times_c(self.loss.value(self._margins(scores)))
 
     def of_rows(self, rows: NDArray[np.int64]) -> LossTerms:
         """Terms of some rows."""
@@ -169,11 +181,11 @@ class LossTerms:
 
     def multipliers(self, scores: Reals) -> Reals:
         """Dual point that the scores imply, ``(n, 1)``."""
-        return np.asarray((-self.c * self.loss.derivative(self._margins(scores)))[:, None])
+        return -self._times_c(self.loss.derivative(self._margins(scores)))[:, None]
 
     def curvature(self, scores: Reals) -> Reals:
         """Second derivative of the cost of every row, shape ``(n,)``."""
-        return np.asarray(self.c * self.loss.curvature(self._margins(scores)))
+        return self._times_c(self.loss.curvature(self._margins(scores)))
 
     def wrong(self, scores: Reals) -> Reals:
         """As in :class:`Terms`; never more than the cost, whatever the loss."""
@@ -181,16 +193,34 @@ class LossTerms:
         return np.where(self._margins(scores) <= 0.0, np.minimum(at_zero, self.cost(scores)), 0.0)
 
     def gain(self, a: Reals) -> float:
-        """``-sum_i c_i conjugate(-a_i / c_i)``."""
-        return -float(self.c @ self.loss.conjugate(-a[:, 0] / self.c))
+        """``-sum_i c_i conjugate(-a_i / c_i)`` for a point between the bounds."""
+        u = np.clip(-a[:, 0] / self.c, *self.loss.slopes)  # beyond them by rounding it would be infinite
+        return -float(self.c @ self.loss.conjugate(u))
 
     def beta(self, a: Reals) -> Reals:
         """``beta_i`` of every row, shape ``(n,)``."""
         return np.asarray((self.sign * a)[:, 0])
 
     def balanced(self, a: Reals, total: float = 0.0) -> Reals:
-        """As in :class:`Terms`."""
-        return Terms(self.sign, np.zeros_like(a), self.upper, np.zeros_like(a)).balanced(a, total)
+        """A point between the same bounds with ``sum_i beta_i = total``, near ``a``; the total is 0 or near the sum.
+
+        All variables share the correction in proportion to their distance from the nearer bound (a share of ``c_i``
+        where both are infinite). Where that is not enough, those of the heavier sign are scaled down.
+        """
+        beta = self.beta(a)
+        excess = float(beta.sum()) - total
+        room = np.minimum(a - self.lower, self.upper - a)
+        room = np.maximum(np.where(np.isinf(room), self.c[:, None], room), 0.0)
+        most = float(room.sum())
+        if most > abs(excess):
+            return np.asarray(a - self.sign * room * (excess / most))
+        heavy = (beta * excess > 0.0)[:, None]
+        return np.where(heavy, a * (1.0 - abs(excess) / max(float(np.abs(a[heavy]).sum()), 1e-300)), a)
+
+    def _times_c(self, values: Reals) -> Reals:
+        """Losses that grow fast are infinite where they are too large for a float."""
+        with np.errstate(over="ignore"):
+            return np.asarray(self.c * values)
 
     def _margins(self, scores: Reals) -> Reals:
         return np.asarray(self.sign[:, 0] * scores)

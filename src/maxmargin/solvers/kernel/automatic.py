@@ -52,7 +52,11 @@ class KernelAutomatic:
 
     def start(self, task: KernelTask) -> Run:
         """Begin a run."""
-        return _AutomaticRun(self, task) if isinstance(task.terms, Terms) else KernelNewton().start(task)
+        if isinstance(task.terms, Terms):
+            return _AutomaticRun(self, task)
+        run = KernelNewton().start(task)
+        run.reason = "the loss is smooth and no sum of hinges"
+        return run
 
 
 class _AutomaticRun(Run):
@@ -84,6 +88,8 @@ class _AutomaticRun(Run):
         return step
 
     def _change(self, remaining: float) -> None:
+        self.smo.dual()
+        self.task.warm = WarmStart(self.smo.weights().copy())
         try:
             self.run = KernelInteriorPoint().start(self.task)
         except ValueError:  # not positive semi-definite

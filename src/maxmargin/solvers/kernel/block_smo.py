@@ -76,7 +76,7 @@ class BlockRun(Run):
         self.options, self.task = options, task
         self.terms = hinges_only(task.terms, task.name, options.name)
         n = task.n
-        self.a = task.start() if task.warm is None else task.to_dual(task.warm.w)
+        self.a = task.start()
         self.products = task.products(task.terms.beta(self.a)).copy() if self.a.any() else np.zeros(n)
         self.point = np.zeros(task.n_weights)
         self.highest, self.lowest = np.empty_like(self.a), np.empty_like(self.a)
@@ -85,7 +85,7 @@ class BlockRun(Run):
         self.cache = self._rows_in(np.float32 if single_precision_suffices(task, self.terms) else np.float64)
 
     def _rows_in(self, dtype: DTypeLike) -> RowCache:
-        return RowCache(self.task.kernel, self.task.X, dtype, self.options.cache_mb)
+        return self.task.values.cache(self.task.kernel, self.task.X, dtype, self.options.cache_mb)
 
     @property
     def double(self) -> bool:
@@ -216,7 +216,8 @@ def single_precision_suffices(task: KernelTask, terms: Terms) -> bool:
     if task.kernel.name == "precomputed":
         points = points[:, rows]
     exact = task.kernel.block(points, points)
-    error = float(np.abs(exact - task.kernel.block(points, points, np.float32)).max())
+    with np.errstate(over="ignore", invalid="ignore"):  # points beyond float32 have no number for an error
+        error = float(np.abs(exact - task.kernel.block(points, points, np.float32)).max())
     diagonal = exact.diagonal()
     distances = diagonal[:, None] + diagonal - 2.0 * exact
     distances = distances[distances > 0.0]

@@ -17,7 +17,7 @@ from scipy.linalg.lapack import dpstrf
 
 from ...errors import DataError
 from ...terms import Terms, hinges_only
-from ..base import Run, Step
+from ..base import Run, Step, WarmStart
 from ..linear.interior_point import InteriorPoint
 from ..linear.rows import Rows
 from ..linear.task import LinearTask
@@ -54,7 +54,7 @@ class KernelInteriorPoint:
                 f"{task.name}: the interior point method is for up to {MOST_POINTS} points; there are {task.n}: use "
                 "solver='block_smo'"
             )
-        factor = factor_of(task.kernel.block(task.X, task.X))
+        factor = shared_factor(task)
         if factor is None:
             raise DataError(
                 f"{task.name}: the kernel matrix is not positive semi-definite, which the interior point method needs; "
@@ -66,6 +66,15 @@ class KernelInteriorPoint:
 def suits(task: KernelTask) -> bool:
     """Whether a task is for this method, as far as is known without its kernel matrix."""
     return task.n <= MOST_POINTS
+
+
+def shared_factor(task: KernelTask) -> Reals | None:
+    """``L`` of :func:`factor_of`, computed once for all tasks that share their values."""
+    values = task.values
+    if values.factor is None:
+        factor = factor_of(task.kernel.block(task.X, task.X))
+        values.factor = False if factor is None else factor
+    return None if values.factor is False else values.factor
 
 
 def factor_of(K: Reals) -> Reals | None:
@@ -104,6 +113,8 @@ class _FactorRun(Run):
         else:
             intercept: Literal["free", "none"] = "free" if len(task.totals) else "none"
             linear = LinearTask(Rows(factor), task.terms, task.C, task.weight, intercept, task.tol, rng, name=task.name)
+            if task.warm is not None:
+                linear.warm = WarmStart(np.concatenate([factor.T @ task.warm.w[: task.n], task.warm.w[task.n :]]))
         self.inner = InteriorPoint().start(linear)
         self.point = np.zeros(task.n_weights)
 
@@ -114,21 +125,12 @@ class _FactorRun(Run):
         """Variables that are clearly on a bound are put there, if that keeps the gap: few points support the model."""
         task = self.task
         self.point, value = task.from_dual(self.inner.a.reshape(self.shape))
-        rounded, rounded_value = task.from_dual(self._rounded())
+        rounded, rounded_value = task.from_dual(self.inner.rounded(_CLEARLY).reshape(self.shape))
         primal = task.objective(rounded)
         gap = primal - rounded_value
         if task.small(gap, primal, rounded_value) or gap <= task.objective(self.point) - value:
             self.point, value = rounded, rounded_value
         return value
-
-    def _rounded(self) -> Reals:
-        run, terms = self.inner, self.inner.terms
-        a = run.a.copy()
-        a[a / a.max() < _CLEARLY * run.low / run.low.max()] = 0.0
-        if run.bounded:
-            full = run.room / run.room.max() < _CLEARLY * run.high / run.high.max()
-            a[full] = terms.upper[full]
-        return a.reshape(self.shape)
 
     def weights(self) -> Reals:
         return self.point

@@ -13,10 +13,10 @@ from ..linear.newton import Newton
 from ..linear.rows import Rows
 from ..linear.task import LinearTask
 from ..oracle import Evaluation
-from .interior_point import MOST_POINTS, factor_of, suits
+from .interior_point import MOST_POINTS, shared_factor, suits
 from .task import KernelTask
 
-__all__ = ["KernelNewton"]
+__all__ = ["KernelNewton", "KernelNewtonRun"]
 
 Reals = NDArray[np.float64]
 
@@ -30,7 +30,7 @@ class KernelNewton:
         """Short name, as accepted by the estimators."""
         return "newton"
 
-    def start(self, task: KernelTask) -> Run:
+    def start(self, task: KernelTask) -> KernelNewtonRun:
         """Begin a run.
 
         Raises
@@ -41,37 +41,52 @@ class KernelNewton:
         """
         if not suits(task):
             raise DataError(
-                f"{task.name}: with a kernel this loss is for up to {MOST_POINTS} points; there are {task.n}: use "
-                "scikit-learn's Nystroem before a linear machine"
+                f"{task.name}: Newton's method with a kernel is for up to {MOST_POINTS} points; there are {task.n}: "
+                "use scikit-learn's Nystroem before a linear machine"
             )
-        factor = factor_of(task.kernel.block(task.X, task.X))
+        factor = shared_factor(task)
         if factor is None:
             raise DataError(
                 f"{task.name}: the kernel matrix is not positive semi-definite, which Newton's method needs"
             )
-        return _KernelNewtonRun(task, factor)
+        return KernelNewtonRun(task, factor)
 
 
-class _KernelNewtonRun(Run):
+class KernelNewtonRun(Run):
+    """Its weights are those of a dual point; ``a`` is the one whose weights are the nearest to the optimum."""
+
     task: KernelTask
     exact_gap = True
     label = "newton"
-    reason = "the loss has a derivative"
+    reason = "asked for"
 
     def __init__(self, task: KernelTask, factor: Reals) -> None:
         self.task = task
-        linear = LinearTask(
+        self.linear = LinearTask(
             Rows(factor), task.terms, task.C, task.weight, "free" if len(task.totals) else "none", task.tol,
             np.random.default_rng(0), name=task.name,
         )  # fmt: skip
-        self.inner = Newton().start(linear)
+        self.inner = Newton().start(self.linear)
+        self.a = np.zeros_like(task.terms.sign)
+        self.bound, self.gap = self._figures(self.a)
+        self.idle = 0
         self.point = np.zeros(task.n_weights)
 
+    def _figures(self, a: Reals) -> tuple[float, float]:
+        """Value of a dual point, and how far its weights lie above it."""
+        w, value = self.linear.from_dual(a)
+        return value, self.linear.objective(w) - value
+
     def advance(self) -> Step:
-        return self.inner.advance()
+        step = self.inner.advance()
+        bound, gap = self._figures(self.inner.at.a)
+        self.idle += 1
+        if gap < self.gap:
+            self.a, self.bound, self.gap, self.idle = self.inner.at.a, bound, gap, 0
+        return Step(step.passes, self.gap, self.bound, ready=step.ready and self.idle >= 3)
 
     def dual(self) -> float:
-        self.point, value = self.task.from_dual(self.inner.highest.a)
+        self.point, value = self.task.from_dual(self.a)
         return value
 
     def weights(self) -> Reals:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -11,8 +12,9 @@ from numpy.typing import DTypeLike, NDArray
 from ..._compiled import compiled
 from ...kernels import Kernel
 
-__all__ = ["RowCache", "add_rows"]
+__all__ = ["KernelValues", "RowCache", "add_rows"]
 
+Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _STRIP = 2048
 _FEW_RUNS = 3
@@ -84,3 +86,28 @@ class RowCache:
                 self.store[taken[part], columns] = values
         self.slot[rows], self.owner[taken], self.stamp[taken] = taken, rows, self.clock
         self.computed += len(rows)
+
+
+@dataclass
+class KernelValues:
+    """What is known of a kernel matrix: problems on the same points, with another ``C`` or other signs, can share it.
+
+    Attributes
+    ----------
+    rows : RowCache or None
+        The last cache made.
+    factor : array of shape (n, rank), False or None
+        ``L`` with ``K = L L^T``; False where there is none, None where nobody has asked.
+    products : tuple of two arrays of shape (n,), or None
+        Coefficients ``beta`` and their ``K beta`` in float64.
+    """
+
+    rows: RowCache | None = None
+    factor: Reals | Literal[False] | None = None
+    products: tuple[Reals, Reals] | None = None
+
+    def cache(self, kernel: Kernel, X: Any, dtype: DTypeLike, megabytes: float) -> RowCache:
+        """The cache at hand if its values are as exact as these, else a new one."""
+        if self.rows is None or self.rows.store.itemsize < np.dtype(dtype).itemsize:
+            self.rows = RowCache(kernel, X, dtype, megabytes)
+        return self.rows

@@ -15,11 +15,14 @@ from ..base import WarmStart
 from ..deadline import Deadline
 from ..linear.intercept import best_intercept
 from ..oracle import Evaluation
+from ..warm_dual import warm_dual
+from .row_cache import KernelValues
 
 __all__ = ["KernelTask"]
 
 _NEGLIGIBLE = 1e-6
 _ROUNDING = 1e-13
+_SAME = 1e-15
 
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -63,6 +66,8 @@ class KernelTask:
         Whether the task loss is a wrong sign, at the cost of a score of 0 (classification); else it is the loss itself.
     warm : WarmStart, optional
         Weights to start from.
+    values : KernelValues
+        What is known of the kernel matrix; tasks on the same points may share it.
     exact : bool
         Whether the kernel is known to be positive semi-definite; only then dual values are surely lower bounds.
     floor : float
@@ -83,20 +88,20 @@ class KernelTask:
     name: str = "kernel machine"
     signs: bool = True
     warm: WarmStart | None = None
+    values: KernelValues = field(default_factory=KernelValues, repr=False)
     deadline: Deadline = field(default_factory=Deadline)
     exact: bool = field(init=False)
     floor: float = field(init=False)
     enough: float = field(init=False)
     examples: Ints = field(init=False)
     c: Reals = field(init=False)
-    _known: tuple[Reals, Reals] | None = field(init=False, default=None, repr=False)
 
     def __post_init__(self) -> None:
         self.exact = self.kernel.definite
         self.floor = -np.inf if self.totals.any() else 0.0
         self.enough = 0.0
         if self.totals.any():
-            a = self.start()
+            a = self._simple_point()
             beta = self.terms.beta(a)
             size = float(beta @ self.products(beta)) + abs(self.terms.gain(a))
             self.enough = max(_NEGLIGIBLE * self.tol, _ROUNDING) * abs(size)
@@ -119,10 +124,19 @@ class KernelTask:
         return gap <= max(self.tol * max(map(abs, values)), self.enough)
 
     def products(self, beta: Reals) -> Reals:
-        """``K beta`` in float64; remembered for the last ``beta``, since a certificate asks for it several times."""
-        if self._known is None or not np.array_equal(self._known[0], beta):
-            self._known = beta.copy(), self.kernel.combined(self.X, self.X, beta)
-        return self._known[1]
+        """``K beta`` in float64; remembered for the last ``beta``, since a certificate asks for it several times.
+
+        A warm start asks for a multiple of it.
+        """
+        known = self.values.products
+        if known is not None and not np.array_equal(known[0], beta):
+            factor = float(beta @ known[0]) / max(float(known[0] @ known[0]), 1e-300)
+            same = np.abs(beta - factor * known[0]).max(initial=0.0) <= _SAME * np.abs(beta).max(initial=0.0)
+            known = (beta.copy(), factor * known[1]) if same else None
+        if known is None:
+            known = beta.copy(), self.kernel.combined(self.X, self.X, beta)
+        self.values.products = known
+        return known[1]
 
     def penalty(self, w: Reals) -> float:
         """``1/2 beta' K beta``, and the thresholds times their totals."""
@@ -190,7 +204,16 @@ class KernelTask:
         return self.balanced(np.clip(self.terms.sign * w[: self.n, None], 0.0, self.terms.upper))
 
     def start(self) -> Reals:
-        """A dual point to begin with: 0, or of the first terms of each group as many as its total takes."""
+        """A dual point to begin with, shape ``(n, m)``: one near that of a warm start, else a simple one."""
+        if self.warm is None:
+            return self._simple_point()
+        if self.totals.any() or not isinstance(self.terms, Terms):
+            return self.to_dual(self.warm.w)
+        beta = self.warm.w[: self.n]
+        return warm_dual(self.terms, beta, lambda b: float(b @ self.products(b)), balanced=len(self.totals) > 0)
+
+    def _simple_point(self) -> Reals:
+        """0, or of the first terms of each group as many as its total takes."""
         a = np.zeros_like(self.terms.sign)
         for g, total in enumerate(self.totals):
             mine = np.flatnonzero((self.group == g).ravel())
@@ -204,6 +227,8 @@ class KernelTask:
 
     def _groups(self) -> Iterator[tuple[Terms | LossTerms, Ints]]:
         """Terms of every group, as a column, and their rows."""
+        if not len(self.totals):
+            return
         if len(self.totals) == 1:
             yield self.terms, self.examples
             return

@@ -3,8 +3,8 @@
 Problem: see :class:`~maxmargin.solvers.linear.task.LinearTask`. With ``D`` the second derivatives of the costs, a step
 solves ``(I + X^T D X) p = -gradient``: by conjugate gradients, each product of which takes two products with ``X``, as
 long as these come to less than the matrix itself (Lin, Weng and Keerthi, JMLR 2008), and else by its Cholesky factor.
-The lower bound is that of the dual point ``a_i = -c_i loss'(sign_i f_i)``: at the best intercept the gap to it is
-``1/2 |w - X^T beta(a)|^2`` exactly.
+The lower bound is that of the dual point ``a_i = -c_i loss'(sign_i f_i)``: by Fenchel and Young the gap to it is
+``1/2 |w - X^T beta(a)|^2`` at the best intercept, half the square of the gradient.
 Memory beyond the data: a few numbers for each row and feature, and ``d^2`` where the matrix is used.
 """
 
@@ -48,17 +48,18 @@ class Newton:
         Raises
         ------
         DataError
-            When the loss has no derivative.
+            When the loss has no second derivative.
         """
         if not task.terms.smooth:
             raise DataError(
-                f"{task.name}: Newton's method needs a loss with a derivative, such as 'squared_hinge' or 'logistic'"
+                f"{task.name}: Newton's method needs a loss with a second derivative, such as 'squared_hinge' or "
+                "'logistic' (of a CustomLoss its bend)"
             )
         return NewtonRun(task)
 
 
 class _Point:
-    """Weights with scores, gradient, and the values of both problems there."""
+    """Weights with scores, gradient, the dual point, and the values of both problems there."""
 
     def __init__(self, task: LinearTask, w: Reals, scores: Reals, ridge: Reals) -> None:
         """The free intercept is made the best one first."""
@@ -70,12 +71,11 @@ class _Point:
         self.w, self.scores = w, scores
         self.a = terms.multipliers(scores)
         beta = terms.beta(self.a)
-        self.dual_w = np.append(task.rows.combined(beta), beta.sum()) if len(w) > d else task.rows.combined(beta)
-        self.gradient = ridge * w - self.dual_w
+        combined = task.rows.combined(beta)
+        self.gradient = ridge * w - (np.append(combined, beta.sum()) if len(w) > d else combined)
         self.primal = task.penalty(w) + float(terms.cost(scores).sum())
-        if task.intercept == "penalized":
-            self.dual_w[d] *= task.scale**2
-        self.dual = terms.gain(self.a) - task.penalty(self.dual_w)
+        penalized = ridge > 0.0
+        self.dual = self.primal - 0.5 * float(self.gradient[penalized] ** 2 @ (1.0 / ridge[penalized]))
 
 
 class NewtonRun(Run):
@@ -84,14 +84,16 @@ class NewtonRun(Run):
     task: LinearTask
     exact_gap = True
     label = "newton"
-    reason = "the loss has a derivative"
+    reason = "asked for"
 
     def __init__(self, task: LinearTask) -> None:
         self.task = task
         self.ridge = np.ones(task.n_weights)
         if task.intercept != "none":
             self.ridge[-1] = task.scale**-2 if task.intercept == "penalized" else 0.0
-        w = np.zeros(task.n_weights) if task.warm is None else np.array(task.warm.w, np.float64)
+        w = np.zeros(task.n_weights)
+        if task.warm is not None and task.objective(task.warm.w) <= task.objective(w):  # elsewhere it may be infinite
+            w = np.array(task.warm.w, np.float64)
         self.at = _Point(task, w, task.scores(w), self.ridge)
         self.best, self.highest = self.at, self.at
         self.most = _products_for_matrix(task)

@@ -13,7 +13,7 @@ from .rows import Rows
 __all__ = ["normal_equations"]
 
 Reals = NDArray[np.float64]
-_NEGLIGIBLE = 1e-13
+_NEGLIGIBLE = 1e-20
 
 
 def normal_equations(rows: Rows, weights: Reals, ridge: Reals) -> Callable[[Reals], Reals]:
@@ -26,6 +26,7 @@ def normal_equations(rows: Rows, weights: Reals, ridge: Reals) -> Callable[[Real
     weights : float64 array of shape (n,)
         Diagonal of ``D``, at least 0; rows that add nothing to it in float64 are left out.
     ridge : float64 array of shape (d,) or (d + 1,)
+        At least 0.
 
     Notes
     -----
@@ -34,13 +35,16 @@ def normal_equations(rows: Rows, weights: Reals, ridge: Reals) -> Callable[[Real
     """
     d, size = rows.shape[1], len(ridge)
     matrix = np.zeros((size, size))
-    used = weights * (rows.squared_norms + 1.0)
-    matrix[:d, :d] = rows.gram(np.where(used > _NEGLIGIBLE * used.max(), weights, 0.0))
+    used = weights * rows.squared_norms
+    # those left out would be slow: numbers near the smallest there are
+    matrix[:d, :d] = rows.gram(np.where(used > _NEGLIGIBLE * min(1.0, float(used.max())), weights, 0.0))
     if size > d:
         matrix[d, :d] = matrix[:d, d] = rows.combined(weights)
         matrix[d, d] = weights.sum()
-    matrix[np.diag_indices(size)] += ridge
-    scale = 1.0 / np.sqrt(matrix.diagonal())
+    diagonal = matrix.diagonal() + ridge
+    diagonal[diagonal == 0.0] = 1.0  # no row speaks of the intercept
+    np.fill_diagonal(matrix, diagonal)
+    scale = 1.0 / np.sqrt(diagonal)
     scaled = matrix * scale * scale[:, None]
     factor = _factor(scaled)
 

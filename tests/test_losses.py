@@ -1,0 +1,408 @@
+"""Losses of one score: formulas, slopes, conjugates, and what theorems say of them, each by search on grids."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from maxmargin.errors import DataError
+from maxmargin.losses import (
+    MARGIN_LOSSES,
+    CustomLoss,
+    EpsilonInsensitive,
+    Exponential,
+    Hinge,
+    Logistic,
+    Loss,
+    MarginLoss,
+    Perceptron,
+    SquaredEpsilonInsensitive,
+    SquaredHinge,
+    ZeroOne,
+    margin_loss,
+)
+
+T = np.linspace(-6.0, 6.0, 2401)  # has 0, 1 and all other kinks
+LOG2 = math.log(2.0)
+
+
+def softplus(t: Any) -> Any:
+    return np.logaddexp(0.0, -t)
+
+
+def custom_hinge() -> CustomLoss:
+    return CustomLoss(lambda t: np.maximum(0.0, 1.0 - t), lambda t: np.where(t < 1.0, -1.0, 0.0))
+
+
+def huber_hinge() -> CustomLoss:
+    """Linear for ``t < 0``, a parabola up to 1."""
+    return CustomLoss(
+        lambda t: np.where(t < 0.0, 0.5 - t, 0.5 * np.maximum(1.0 - t, 0.0) ** 2),
+        lambda t: np.clip(t - 1.0, -1.0, 0.0),
+        lambda t: np.where((t > 0.0) & (t < 1.0), 1.0, 0.0),
+        name="huber_hinge",
+    )
+
+
+def square() -> CustomLoss:
+    return CustomLoss(lambda t: (1.0 - t) ** 2, lambda t: -2.0 * (1.0 - t), lambda t: np.full_like(t, 2.0), "square")
+
+
+def pinball() -> CustomLoss:
+    """A quantile loss of ``1 - t`` with both kinks smoothed: slopes from -0.9 to 0.1."""
+    return CustomLoss(
+        lambda t: 0.9 * softplus(t - 1.0) + 0.1 * softplus(1.0 - t),
+        lambda t: -0.9 * expit(1.0 - t) + 0.1 * expit(t - 1.0),
+        lambda t: expit(t - 1.0) * expit(1.0 - t),
+        name="pinball",
+    )
+
+
+CUSTOM = (custom_hinge(), huber_hinge(), square(), pinball())
+CASES: list[tuple[Loss, Callable[[Any], Any]]] = [
+    (Hinge(), lambda t: np.maximum(0.0, 1.0 - t)),
+    (SquaredHinge(), lambda t: np.maximum(0.0, 1.0 - t) ** 2),
+    (Logistic(), lambda t: np.log(1.0 + np.exp(-t))),
+    (Logistic(2.0), lambda t: np.log2(1.0 + np.exp(-t))),
+    (Exponential(), lambda t: np.exp(-t)),
+    (Perceptron(), lambda t: np.maximum(0.0, -t)),
+    (EpsilonInsensitive(0.25), lambda r: np.maximum(0.0, np.abs(r) - 0.25)),
+    (EpsilonInsensitive(0.0), np.abs),
+    (SquaredEpsilonInsensitive(0.25), lambda r: np.maximum(0.0, np.abs(r) - 0.25) ** 2),
+    *((loss, loss.function) for loss in CUSTOM),
+]
+ALL = pytest.mark.parametrize(("loss", "formula"), CASES, ids=[repr(loss) for loss, _ in CASES])
+SMOOTH = pytest.mark.parametrize("loss", [loss for loss, _ in CASES if loss.smooth], ids=repr)
+
+
+@ALL
+def test_values_are_those_of_the_formula(loss: Loss, formula: Callable[[Any], Any]) -> None:
+    np.testing.assert_allclose(loss.value(T), formula(T), rtol=1e-12, atol=1e-14)
+    assert loss.value(0.5).shape == ()
+    assert loss.derivative(T.reshape(7, -1)).shape == loss.value(T.reshape(7, -1)).shape == (7, 343)
+
+
+@ALL
+def test_slopes_are_subgradients(loss: Loss, formula: Callable[[Any], Any]) -> None:
+    """``loss(s) >= loss(t) + slope(t) (s - t)`` for all pairs: that is also convexity."""
+    t = T[::10]
+    tangent = loss.value(t)[:, None] + loss.derivative(t)[:, None] * (t - t[:, None])
+    assert (loss.value(t) >= tangent - 1e-9 * (1.0 + np.abs(tangent))).all()
+    low, high = loss.slopes
+    assert ((loss.derivative(T) >= low) & (loss.derivative(T) <= high)).all()
+
+
+@ALL
+def test_slopes_are_finite_differences(loss: Loss, formula: Callable[[Any], Any]) -> None:
+    """Between points of the grid, where no kink is."""
+    t, h = 0.5 * (T[1:] + T[:-1]), 1e-5
+    numeric = (loss.value(t + h) - loss.value(t - h)) / (2.0 * h)
+    np.testing.assert_allclose(loss.derivative(t), numeric, rtol=1e-6, atol=1e-8)
+
+
+def test_at_a_kink_the_smallest_subgradient_is_taken() -> None:
+    assert Hinge().derivative(1.0) == Perceptron().derivative(0.0) == 0.0
+    assert EpsilonInsensitive(0.25).derivative(-0.25) == EpsilonInsensitive(0.0).derivative(0.0) == 0.0
+
+
+@SMOOTH
+def test_curvature_is_the_slope_of_the_slope(loss: Loss) -> None:
+    t, h = 0.5 * (T[1:] + T[:-1]), 1e-5
+    numeric = (loss.derivative(t + h) - loss.derivative(t - h)) / (2.0 * h)
+    np.testing.assert_allclose(loss.curvature(t), numeric, rtol=1e-6, atol=1e-8)
+
+
+@ALL
+def test_smoothness_bounds_how_fast_slopes_change(loss: Loss, formula: Callable[[Any], Any]) -> None:
+    rates = np.diff(loss.derivative(T)) / np.diff(T)
+    assert rates.max() <= loss.smoothness * (1.0 + 1e-9)
+    if loss.smoothness < math.inf:
+        assert rates.max() >= loss.smoothness * (1.0 - 1e-3), "a smaller constant would do"
+    if not loss.smooth:
+        assert rates.max() > 100.0
+        with pytest.raises(DataError, match="has no second derivative"):
+            loss.curvature(0.0)
+
+
+@ALL
+def test_conjugates_are_suprema(loss: Loss, formula: Callable[[Any], Any]) -> None:
+    """By search over margins up to 40, enough for slopes that are taken between -6 and 6; never below any tangent."""
+    t = np.linspace(-40.0, 40.0, 16_001)
+    u = loss.derivative(T[::40])
+    low, high = loss.slopes
+    u = np.concatenate([u, np.linspace(max(low, -3.0), min(high, 3.0), 23), [0.0]])
+    found = loss.conjugate(u)
+    tried = np.array([(each * t - formula(t)).max() for each in u])
+    finite = np.isfinite(found)
+    assert (found[finite] >= tried[finite] - 1e-9 * (1.0 + np.abs(tried[finite]))).all()
+    inside = finite & (u > low) & (u < high)
+    np.testing.assert_allclose(found[inside], tried[inside], rtol=1e-5, atol=1e-5)
+
+
+@ALL
+def test_conjugates_are_infinite_beyond_the_slopes(loss: Loss, formula: Callable[[Any], Any]) -> None:
+    low, high = loss.slopes
+    far = np.array([-1e6, 1e6])
+    for bound, beyond, t in ((low, low - 1e-3, far[0]), (high, high + 1e-3, far[1])):
+        if math.isfinite(bound) and abs(bound) < 1e6:
+            assert loss.conjugate(beyond) == math.inf
+            assert beyond * t - loss.value(t) > 100.0  # and so on for ever
+            assert math.isfinite(loss.conjugate(bound))
+        else:
+            assert math.isfinite(loss.conjugate(math.copysign(1e3, bound)))
+
+
+@ALL
+def test_fenchel_and_young(loss: Loss, formula: Callable[[Any], Any]) -> None:
+    """``loss(t) + conjugate(u) >= u t``, and equal where ``u`` is the slope at ``t``."""
+    u = loss.derivative(T)
+    np.testing.assert_allclose(loss.value(T) + loss.conjugate(u), u * T, rtol=1e-9, atol=1e-9)
+    assert (loss.value(T) + loss.conjugate(u[::-1]) >= u[::-1] * T - 1e-8 * (1.0 + np.abs(u[::-1] * T))).all()
+
+
+@pytest.mark.parametrize("loss", [Logistic(), Logistic(2.0), Exponential(), SquaredHinge(), huber_hinge()], ids=repr)
+def test_margins_of_any_size(loss: Loss) -> None:
+    t = np.array([-1e300, -1e5, -745.0, 745.0, 1e5, 1e300])
+    with np.errstate(over="ignore"):
+        value, slope, bend = loss.value(t), loss.derivative(t), loss.curvature(t)
+    assert not np.isnan([value, slope, bend]).any()
+    assert (value[3:] <= 1e-300).all()
+    assert (np.abs(slope[3:]) <= 1e-300).all()
+    if isinstance(loss, Logistic):
+        np.testing.assert_allclose(value[:3], -t[:3] / math.log(loss.base), rtol=1e-14)
+
+
+# what theorems say
+
+
+@pytest.mark.parametrize(
+    ("loss", "verdict"),
+    [
+        (Hinge(), True),
+        (SquaredHinge(), True),
+        (Logistic(), False),
+        (Logistic(2.0), True),
+        (Logistic(1.5), True),
+        (Exponential(), True),
+        (Perceptron(), False),
+        (ZeroOne(), True),
+        (custom_hinge(), True),
+        (huber_hinge(), False),
+        (square(), True),
+        (pinball(), True),
+        # rises at 0 from the left, with a minimum at -1 that decides
+        (CustomLoss(lambda t: (t + 1.0) ** 2 + 1.0, lambda t: 2.0 * (t + 1.0)), True),
+        (CustomLoss(lambda t: (t + 1.0) ** 2 + 0.9, lambda t: 2.0 * (t + 1.0)), False),
+    ],
+    ids=lambda value: repr(value),
+)
+def test_bounds_of_zero_one(loss: MarginLoss, verdict: bool) -> None:
+    t = np.linspace(-30.0, 30.0, 6001)
+    assert bool((loss.value(t) >= (t <= 0.0) - 1e-12).all()) is verdict
+    assert loss.bounds_zero_one is verdict
+
+
+def risk_decides(loss: MarginLoss) -> bool:
+    """By the definition, on grids: for every ``eta`` but 1/2 wrong signs cost strictly more than the best margin."""
+    t = np.concatenate([-np.logspace(-7, 2, 3000)[::-1], [0.0], np.logspace(-7, 2, 3000)])
+    with np.errstate(over="ignore"):
+        ahead, behind = loss.value(t), loss.value(-t)
+    for eta in (0.001, 0.05, 0.25, 0.4, 0.49, 0.51, 0.6, 0.75, 0.95, 0.999):
+        risk = eta * ahead + (1.0 - eta) * behind
+        wrong = t * (2.0 * eta - 1.0) <= 0.0
+        if risk[wrong].min() <= risk.min() + 1e-9:
+            return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("loss", "verdict"),
+    [
+        (Hinge(), True),
+        (SquaredHinge(), True),
+        (Logistic(), True),
+        (Logistic(2.0), True),
+        (Exponential(), True),
+        (Perceptron(), False),
+        (custom_hinge(), True),
+        (huber_hinge(), True),
+        (square(), True),
+        (pinball(), True),
+        (CustomLoss(lambda t: np.maximum(0.0, -t), lambda t: np.where(t < 0.0, -1.0, 0.0)), False),
+        (CustomLoss(lambda t: np.maximum(0.0, -1.0 - t), lambda t: np.where(t < -1.0, -1.0, 0.0)), False),
+        (CustomLoss(lambda t: 2.0 + np.maximum(-4.0 * t, -1e-3 * np.minimum(t, 5.0)), lambda t: np.where(t < 0.0, -4.0, -1e-3 * (t < 5.0))), False),
+        (CustomLoss(np.square, lambda t: 2.0 * t, lambda t: np.full_like(t, 2.0)), False),
+        (CustomLoss(lambda t: (1.0 + t) ** 2, lambda t: 2.0 * (1.0 + t)), False),
+    ],
+    ids=lambda value: repr(value),
+)  # fmt: skip
+def test_calibration_is_what_the_conditional_risk_says(loss: MarginLoss, verdict: bool) -> None:
+    assert risk_decides(loss) is verdict
+    assert loss.calibrated is verdict
+
+
+def test_slopes_at_zero() -> None:
+    assert Perceptron().slopes_at_zero() == (-1.0, 0.0)
+    kink = CustomLoss(lambda t: np.maximum(-t, 0.5 * t), lambda t: np.where(t < 0.0, -1.0, 0.5))
+    assert kink.slopes_at_zero() == (-1.0, 0.5)
+    assert not kink.calibrated
+    small = CustomLoss(lambda t: 1e-5 * np.maximum(1.0 - t, 0.0), lambda t: np.where(t < 1.0, -1e-5, 0.0))
+    assert small.slopes_at_zero() == (-1e-5, -1e-5)
+    assert small.calibrated
+    assert ZeroOne().calibrated
+
+
+def test_the_table_of_the_page() -> None:
+    page = (Path(__file__).resolve().parents[1] / "docs" / "losses.md").read_text("utf-8")
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line.startswith("| `")
+    ]
+    assert [name.strip("`") for name, *_ in rows] == list(MARGIN_LOSSES)
+    for name, formula, smooth, bounds, calibrated in rows:
+        loss = MARGIN_LOSSES[name.strip("`")]
+        names = {"max": np.maximum, "exp": np.exp, "log": np.log, "t": T}
+        np.testing.assert_allclose(loss.value(T), eval(formula.strip("`").replace("^", "**"), names), atol=1e-14)
+        assert (smooth, calibrated) == tuple("yes" if verdict else "no" for verdict in (loss.smooth, loss.calibrated))
+        assert bounds.startswith("yes") == loss.bounds_zero_one
+
+
+# one's own loss
+
+
+def test_a_loss_of_ones_own_is_the_same_as_the_librarys() -> None:
+    own = CustomLoss(softplus, lambda t: -expit(-t), lambda t: expit(t) * expit(-t))
+    assert own.slopes == pytest.approx(Logistic().slopes)
+    assert own.smooth
+    assert own.smoothness == math.inf
+    u = -np.array([1.0, 1.0 - 1e-12, 0.9, 0.3, 1e-3, 1e-12, 0.0])
+    np.testing.assert_allclose(own.conjugate(u), Logistic().conjugate(u), rtol=1e-9, atol=1e-12)
+    hinge = custom_hinge()
+    np.testing.assert_allclose(hinge.conjugate(u), Hinge().conjugate(u), atol=1e-12)
+    assert not hinge.smooth
+    assert (hinge.slopes, Hinge().slopes) == ((-1.0, 0.0),) * 2
+    assert (hinge.conjugate([-1.1, 0.1]) == math.inf).all()
+
+
+def test_a_conjugate_at_no_slope_is_minus_the_minimum() -> None:
+    """Not a rounding error less: the bound of an objective whose optimum is 0 must not be above it."""
+    for own in (CustomLoss(np.square, lambda t: 2.0 * t), custom_hinge(), huber_hinge()):
+        assert own.conjugate(0.0) == 0.0
+    assert CustomLoss(lambda t: t * t + 3.0, lambda t: 2.0 * t).conjugate(0.0) == -3.0
+
+
+def test_it_is_asked_with_flat_arrays() -> None:
+    def sure(t: Any) -> Any:
+        assert t.ndim == 1
+        assert t.dtype == np.float64
+        return np.exp(-t)
+
+    loss = CustomLoss(sure, lambda t: -sure(t), sure)
+    assert loss.value(0).shape == ()
+    assert loss.curvature([[1, 2], [3, 4]]).shape == (2, 2)
+
+
+def tent(t: Any) -> Any:
+    return np.maximum(0.0, 1.0 - np.abs(t - 5.0)) + 1.0
+
+
+HINGE = (lambda t: np.maximum(0.0, 1.0 - t), lambda t: np.where(t < 1.0, -1.0, 0.0))
+
+
+@pytest.mark.parametrize(
+    ("function", "slope", "bend", "message"),
+    [
+        (tent, np.zeros_like, None, r"'odd' is not convex near 4.98: its slope falls from 1 to 0.33"),
+        (lambda t: np.log1p(t * t), lambda t: 2.0 * t / (1.0 + t * t), None, "is not convex near -?1.0[0-9]*: its slope f"),
+        (lambda t: 1.0 - t, lambda t: -np.ones_like(t), None, "the value at 1.02 is -0.02; it must be at least 0"),
+        (lambda t: np.maximum(50.0 - t, -1.0), lambda t: np.where(t < 51.0, -1.0, 0.0), None, r"value at 1e\+08 is -1; it"),
+        (lambda t: np.where(t == 3.0, np.nan, 1.0), np.zeros_like, None, "the value at 3 is nan"),
+        (lambda t: np.where(t > 3.01, np.inf, 1.0), np.zeros_like, None, "the value at 3.03 is inf"),
+        (HINGE[0], lambda t: np.where(t < 0.0, np.nan, -1.0), None, "the slope at -0.03 is nan"),
+        (softplus, lambda t: np.exp(-t) / (-1.0 - np.exp(-t)), None, r"the slope at -1e\+08 is nan"),
+        (HINGE[0], lambda t: np.where(t < 1.0, 1.0, 0.0), None, r"the slope 1 at 0 is no subgradient; the values around it have slopes from -1 to -1"),
+        (HINGE[0], lambda t: np.where(t < 1.5, -1.0, 0.0), None, r"the slope -1 at 1.02 is no subgradient; .* from -0.333333 to 0"),
+        (np.square, lambda t: 2.0 * t + 0.1, None, "no subgradient"),
+        (HINGE[0], lambda t: -1.0, None, r"the slope of 2003 margins has shape \(\)"),
+        (lambda t: t[:-1], HINGE[1], None, r"the value of 2003 margins has shape \(2002,\)"),
+        (*HINGE, lambda t: np.zeros_like(t), "its slope jumps from -1 to 0 at 1; leave out bend, or smooth the kink"),
+        (np.square, lambda t: 2.0 * t, lambda t: np.full_like(t, -2.0), "the bend at 0 is -2; it must be at least 0"),
+        (np.square, lambda t: 2.0 * t, lambda t: np.full_like(t, np.inf), "the bend at 0 is inf"),
+    ],
+)  # fmt: skip
+def test_what_is_no_convex_loss_is_refused(function: Any, slope: Any, bend: Any, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        CustomLoss(function, slope, bend, name="odd")
+
+
+def test_parameters_that_make_no_loss_are_refused() -> None:
+    with pytest.raises(ValueError, match="slope must be a function of an array of margins, not -1"):
+        CustomLoss(HINGE[0], -1)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="bend must be a function"):
+        CustomLoss(*HINGE, 0)  # type: ignore[arg-type]
+    for grid in ((0.0, 1.0), (-1.0, 0.0), (-np.inf, 1.0), (1.0, -1.0)):
+        with pytest.raises(ValueError, match="grid must be two numbers around 0"):
+            CustomLoss(*HINGE, grid=grid)
+    for base in (1.0, 0.5, np.nan, np.inf):
+        with pytest.raises(ValueError, match="base must be a number above 1"):
+            Logistic(base)
+    for epsilon in (-0.1, np.nan):
+        with pytest.raises(ValueError, match="epsilon must be a number of at least 0"):
+            EpsilonInsensitive(epsilon)
+
+
+@pytest.mark.parametrize("width", [1e-6, 1e-3, 1.0])
+@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
+def test_steep_and_small_losses_are_taken(width: float, scale: float) -> None:
+    """A hinge with its kink smoothed within any width is no kink."""
+    loss = CustomLoss(
+        lambda t: scale * width * softplus((t - 1.0) / width),
+        lambda t: -scale * expit((1.0 - t) / width),
+        lambda t: scale / width * expit((t - 1.0) / width) * expit((1.0 - t) / width),
+    )
+    assert loss.calibrated
+    assert loss.slopes == (-scale, 0.0)
+    CustomLoss(lambda t: np.exp(-t), lambda t: -np.exp(-t), lambda t: np.exp(-t))
+
+
+# names, equality, copies
+
+
+def test_losses_by_name() -> None:
+    assert {name: loss.name for name, loss in MARGIN_LOSSES.items()} == {name: name for name in MARGIN_LOSSES}
+    assert isinstance(margin_loss("logistic"), Logistic)
+    own = custom_hinge()
+    assert margin_loss(own) is own
+    for wrong in ("log", 3, Logistic, EpsilonInsensitive()):
+        with pytest.raises(ValueError, match=r"loss must be one of \['exponential', 'hinge', .* or a MarginLoss, not"):
+            margin_loss(wrong)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="zero_one loss is not convex"):
+        margin_loss("zero_one")
+    with pytest.raises(DataError, match="no subgradient"):
+        ZeroOne().derivative(0.0)
+    np.testing.assert_array_equal(ZeroOne().value([-1.0, 0.0, 1e-300]), [1.0, 1.0, 0.0])
+    np.testing.assert_array_equal(ZeroOne().conjugate([-1.0, 0.0, 1.0]), [np.inf, 0.0, np.inf])
+
+
+def test_equal_losses_are_equal() -> None:
+    assert Logistic() == Logistic(math.e)
+    assert Logistic() != Logistic(2.0)
+    assert Hinge() != SquaredHinge()
+    assert EpsilonInsensitive(0.2) == EpsilonInsensitive(0.2)
+    assert EpsilonInsensitive(0.2) != SquaredEpsilonInsensitive(0.2)
+    assert len({Logistic(), Logistic(), Logistic(2.0), Hinge(), Hinge()}) == 3
+    own = huber_hinge()
+    for loss in (Logistic(2.0), EpsilonInsensitive(0.3), own):
+        assert copy.deepcopy(loss) == loss
+        assert hash(copy.deepcopy(loss)) == hash(loss)
+    assert pickle.loads(pickle.dumps(Logistic(2.0))) == Logistic(2.0)
+    assert (repr(Logistic()), repr(Logistic(2.0)), repr(Hinge())) == ("Logistic()", "Logistic(base=2)", "Hinge()")
+    assert repr(own) == "CustomLoss(name='huber_hinge')"
+    assert repr(SquaredEpsilonInsensitive(0.5)) == "SquaredEpsilonInsensitive(epsilon=0.5)"
