@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-__all__ = ["DataError", "FileFormatError", "StructureError", "ModelFileError", "MissingDependencyError"]
+from collections.abc import Sequence
+
+__all__ = [
+    "DataError", "FileFormatError", "InseparableError", "StructureError", "ModelFileError", "MissingDependencyError",
+]  # fmt: skip
 
 
 class DataError(ValueError):
@@ -17,6 +21,14 @@ class FileFormatError(DataError):
         where = path if line is None else f"{path}:{line}"
         shown = "" if token is None else f": {shorten(token)!r}"
         super().__init__(f"{where}: {problem}{shown}")
+
+
+class InseparableError(DataError):
+    """No hyperplane separates the classes. ``rows`` are the numbers of a few that show it, in rising order."""
+
+    def __init__(self, problem: str, rows: Sequence[int] = ()) -> None:
+        self.rows = tuple(rows)
+        super().__init__(problem)
 
 
 class StructureError(TypeError):

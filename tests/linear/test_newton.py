@@ -15,6 +15,7 @@ from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 from maxmargin.errors import DataError
 from maxmargin.kernels import make_kernel
 from maxmargin.losses import CustomLoss, Exponential, Hinge, Logistic, MarginLoss, Perceptron, SquaredHinge
+from maxmargin.solvers.base import WarmStart
 from maxmargin.solvers.kernel.automatic import KernelAutomatic
 from maxmargin.solvers.kernel.block_smo import BlockSMO
 from maxmargin.solvers.kernel.interior_point import KernelInteriorPoint
@@ -175,8 +176,6 @@ def test_features_of_very_different_sizes() -> None:
 @pytest.mark.parametrize("loss", [Logistic(), Exponential()], ids=repr)
 def test_a_run_can_begin_anywhere(loss: MarginLoss) -> None:
     """Where all rows are so well classified that no curvature is left, or so badly that the loss is infinite."""
-    from maxmargin.solvers.base import WarmStart
-
     X, y, c = data(5)
     X[:, 0] = y
     problem = (X, y, c, loss, "free")

@@ -13,7 +13,10 @@ BY_NAME = {
     "frank_wolfe": ("frank_wolfe", "FrankWolfe", {}),
     "n_slack": ("n_slack", "NSlack", {}),
     "one_slack": ("one_slack", "OneSlack", {}),
+    "bundle": ("bundle", "Bundle", {}),
     "gradient_descent": ("gradient_descent", "GradientDescent", {}),
+    "subgradient": ("subgradient", "Subgradient", {}),
+    "pegasos": ("subgradient", "Pegasos", {}),
     "averaged_perceptron": ("perceptron", "Perceptron", {"average": True}),
     "perceptron": ("perceptron", "Perceptron", {"average": False}),
 }

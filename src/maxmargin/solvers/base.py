@@ -23,10 +23,20 @@ _VISITS = 2000
 
 @dataclass
 class WarmStart:
-    """A start other than zero: weights, or the working set of an earlier fit of the very same examples."""
+    """A start other than zero: weights, or more of an earlier fit of the very same examples.
+
+    Attributes
+    ----------
+    w : float64 array
+    planes : Planes or None
+        The working set of a structured problem.
+    beta : float64 array of shape (n,) or None
+        Dual point of a plain machine: the coefficients of its rows. It need not be feasible, as after a change of ``C``.
+    """
 
     w: Reals
     planes: Planes | None = None
+    beta: Reals | None = None
 
 
 class Problem(Protocol):

@@ -64,6 +64,10 @@ class Result:
         Working set, for a warm start on the same examples.
     dual_point : DualPoint or None
         That of the certificate's lower bound, where the task keeps one (:class:`~.linear.task.LinearTask`).
+    reason : str
+        Why this algorithm was taken.
+    n_mistakes : int or None
+        Steps of a perceptron; None of any other solver.
     """
 
     w: Reals
@@ -72,6 +76,12 @@ class Result:
     planes: Planes | None = None
     _run: Run | None = field(default=None, repr=False)
     dual_point: Any = field(default=None, repr=False)
+    reason: str = "asked for"
+    n_mistakes: int | None = None
+
+    def release(self) -> None:
+        """Let go of the problem and the run: they are larger than all that is left."""
+        self._run = None
 
     def check(self) -> Certificate:
         """Recompute the certificate from the weights and the dual point; raises if the risk bound does not hold."""
@@ -243,7 +253,7 @@ class _Loop:
         self.best: tuple[Certificate, Reals] | None = None
         self.borrowed = False
         self.best_dual: float = getattr(task, "floor", 0.0)  # losses are at least 0, and so is the optimum
-        self.enough: float = getattr(task, "enough", 0.0)
+        self.posed: Any = task
         # exact gap over estimated gap at the last evaluation: estimates are sums met on the way, usually too high
         self.optimism = 0.5
 
@@ -252,6 +262,7 @@ class _Loop:
         try:
             with self.deadline.watching():
                 run = self.solver.start(self.task)
+                self.posed = run.task  # a solver may pose the problem in another form
                 if run.exact_gap:
                     self.optimism = 1.0
                 self.deadline.at = self.began + self.max_time
@@ -268,13 +279,16 @@ class _Loop:
         return self._finish(run, status)
 
     def _passes(self, run: Run) -> Status:
-        warm = self.task.warm is not None and self.task.warm.planes is not None and run.planes() is not None
-        if warm and self.max_passes > 2:
+        warm = self.task.warm
+        again = warm is not None and warm.planes is not None and run.planes() is not None
+        if warm is not None and (again or warm.beta is not None) and self.max_passes > 3:
             # the dual point of an earlier fit may be good enough as it is
-            certificate = self._evaluate(run)
-            self.history.append(self._record(certificate))
+            self._evaluate(run)
+            if not again:  # its weights are not always those of the dual point
+                self._evaluate(run, weights=warm.w)
+            self.history.append(self._best_record())
             stopped = self._call(run)
-            if self._within(certificate.primal, certificate.dual):
+            if self._best_within():
                 return Status.CONVERGED
             if stopped:
                 return Status.STOPPED
@@ -292,8 +306,8 @@ class _Loop:
                 return Status.SEPARATED
             if due or step.ready or step.settled or promising:
                 certificate = self._evaluate(run)
-                if self._within(certificate.primal, certificate.dual):
-                    self.history.append(self._record(certificate))
+                if self._best_within():
+                    self.history.append(self._best_record())
                     self._call(run)
                     return Status.CONVERGED
                 if 0 < step.gap < np.inf and not run.exact_gap:
@@ -311,10 +325,13 @@ class _Loop:
             if self._seconds() >= self.max_time:
                 return Status.TIME_LIMIT
 
-    def _evaluate(self, run: Run, status: Status = Status.CONVERGED) -> Certificate:
-        """Exact figures of the weights as they are; keeps the best weights and the best dual bound seen."""
-        dual = run.dual()  # first: it also frees the weights of the rounding of the steps
-        w = run.weights()
+    def _evaluate(
+        self, run: Run, status: Status = Status.CONVERGED, *, weights: Reals | None = None
+    ) -> Certificate:
+        """Exact figures of the weights as they are, or of others; keeps the best ones and the best dual bound seen."""
+        # the bound first: it also frees the weights of the rounding of the steps
+        dual = run.dual() if weights is None else self.best_dual
+        w = run.weights() if weights is None else weights
         passes = self.passes + 1
         calls = passes * len(self.task.examples)
         certificate = certify(run, w, dual, passes, calls, self._seconds(), run.label or self.solver.name, status)
@@ -338,7 +355,7 @@ class _Loop:
         found, w = self.best
         certificate = Certificate(
             primal=found.primal,
-            dual=float(max(found.dual, min(self.best_dual, found.primal))),
+            dual=self._bound(found),
             risk_bound=found.risk_bound,
             training_risk=found.training_risk,
             passes=self.passes,
@@ -351,14 +368,35 @@ class _Loop:
         )
         if last is None or not last.exact:
             self.history.append(self._record(certificate))
-        return Result(w, certificate, self.history, run.planes(), run, getattr(self.task, "dual_point", None))
+        point, reason = getattr(self.task, "dual_point", None), str(getattr(run, "reason", "asked for"))
+        mistakes = getattr(run, "n_mistakes", None)
+        return Result(w, certificate, self.history, run.planes(), run, point, reason, mistakes)
 
     def _honest(self, status: Status, found: Certificate, run: Run) -> Status:
         """A run stopped by a limit may have converged all the same."""
-        dual = max(found.dual, min(self.best_dual, found.primal))
-        if status in (Status.PASS_LIMIT, Status.TIME_LIMIT, Status.STALLED) and self._within(found.primal, dual):
+        limit = status in (Status.PASS_LIMIT, Status.TIME_LIMIT, Status.STALLED)
+        if limit and self._within(found.primal, self._bound(found)):
             return Status.CONVERGED
         return status
+
+    def _best_within(self) -> bool:
+        """Whether the gap between the best weights and the best bound is at most the tolerance."""
+        assert self.best is not None
+        return self._within(self.best[0].primal, self._bound(self.best[0]))
+
+    def _bound(self, found: Certificate) -> float:
+        """The best lower bound there is; by rounding one may be above the objective."""
+        return float(max(found.dual, min(self.best_dual, found.primal)))
+
+    def _best_record(self) -> Record:
+        assert self.best is not None
+        found = self.best[0]
+        return Record(self.passes, self._seconds(), found.primal, self._bound(found), True)
+
+    @property
+    def enough(self) -> float:
+        """A gap that is no more than rounding, where the problem knows one."""
+        return float(getattr(self.posed, "enough", 0.0))
 
     def _within(self, primal: float, dual: float) -> bool:
         """Whether the gap is at most the tolerance."""

@@ -24,6 +24,7 @@ __all__ = ["Objective", "Point", "objective_of"]
 
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
+_FEW = 64
 
 
 @dataclass
@@ -57,9 +58,12 @@ class Objective(ABC):
     ----------
     ridge : float64 array of shape (n_weights,)
         ``penalty(w)`` is ``1/2 sum_j ridge_j w_j^2``: 1, but for the intercept.
+    has_bias : bool
+        Whether the last weight is an intercept.
     """
 
     ridge: Reals
+    has_bias: bool = False
 
     @property
     def n_weights(self) -> int:
@@ -75,8 +79,15 @@ class Objective(ABC):
         """``P(point.w + r direction)`` as a function of ``r``."""
 
     @abstractmethod
-    def slope_of(self, w: Reals, examples: Ints) -> Reals:
-        """Subgradient of the loss of these examples alone; an example that stands there twice counts twice."""
+    def slope_of(self, w: Reals, examples: Ints, dual: Reals | None = None) -> Reals:
+        """Subgradient of the loss of these examples alone; an example that stands there twice counts twice.
+
+        ``dual`` takes up what they say: zeros of the shape of a dual point are one after each example once.
+        """
+
+    @abstractmethod
+    def no_dual(self) -> Reals:
+        """Zeros of the shape of a dual point."""
 
     @abstractmethod
     def bound(self, dual: Reals) -> tuple[Reals, float]:
@@ -108,7 +119,8 @@ class _LinearObjective(Objective):
     def __init__(self, task: LinearTask) -> None:
         self.task = task
         self.ridge = np.ones(task.n_weights)
-        if task.intercept != "none":
+        self.has_bias = task.intercept != "none"
+        if self.has_bias:
             self.ridge[-1] = task.scale**-2 if task.intercept == "penalized" else 0.0
 
     def at(self, w: Reals) -> Point:
@@ -128,14 +140,20 @@ class _LinearObjective(Objective):
 
         return value
 
-    def slope_of(self, w: Reals, examples: Ints) -> Reals:
+    def slope_of(self, w: Reals, examples: Ints, dual: Reals | None = None) -> Reals:
         task, rows = self.task, self.task.rows
         d = rows.shape[1]
         X, terms = rows.matrix[examples], task.terms.of_rows(examples)
         scores = np.asarray(X @ w[:d]) + (w[d] if len(w) > d else 0.0)
-        beta = -terms.beta(terms.multipliers(scores))
+        a = terms.multipliers(scores)
+        if dual is not None:
+            dual[examples] = a
+        beta = -terms.beta(a)
         slope = np.asarray(X.T @ beta)
         return np.append(slope, beta.sum()) if len(w) > d else slope
+
+    def no_dual(self) -> Reals:
+        return np.zeros_like(self.task.terms.sign)
 
     def bound(self, dual: Reals) -> tuple[Reals, float]:
         return self.task.from_dual(dual)
@@ -150,10 +168,13 @@ class _StructuredObjective(Objective):
 
     def __init__(self, task: Task) -> None:
         self.task = task
+        self.c = task.c
         self.ridge = np.ones(task.oracle.n_weights)
+        self.few: Work | None = None
+        self.used: Ints = np.empty(0, np.int64)
 
     def at(self, w: Reals) -> Point:
-        plane = self._plane(w, self.task.examples)
+        plane = self._plane(w, self.task.examples, Work.start(0, self.c))
         loss = float(plane[:-1] @ w) + plane[-1]
         return Point(w, self.task.penalty(w) + loss, plane[:-1], plane)
 
@@ -163,23 +184,37 @@ class _StructuredObjective(Objective):
         def value(r: float) -> float:
             w = point.w + r * direction
             found = task.oracle.evaluate(w, task.examples, n_jobs=task.n_jobs)
-            return task.penalty(w) + float(task.c[task.examples] @ found.slack)
+            return task.penalty(w) + float(self.c[task.examples] @ found.slack)
 
         return value
 
-    def slope_of(self, w: Reals, examples: Ints) -> Reals:
-        return self._plane(w, examples)[:-1]
+    def slope_of(self, w: Reals, examples: Ints, dual: Reals | None = None) -> Reals:
+        plane = self._plane(w, examples, self._emptied(examples))
+        if dual is not None:
+            dual += plane
+        return plane[:-1]
+
+    def no_dual(self) -> Reals:
+        return np.zeros(self.n_weights + 1)
 
     def bound(self, dual: Reals) -> tuple[Reals, float]:
         w = -dual[:-1]
         return w, float(dual[-1]) - self.task.penalty(w)
 
-    def _plane(self, w: Reals, examples: Ints) -> Reals:
+    def _emptied(self, examples: Ints) -> Work:
+        """A working set of no planes, for these examples; to make a new one takes time for each example there is."""
+        if self.few is None:
+            self.few = Work.start(0, self.c)
+        planes = self.few.planes
+        planes.next[planes.head[self.used]] = -1
+        planes.counts[:] = len(self.c), 0
+        self.used = examples
+        return self.few
+
+    def _plane(self, w: Reals, examples: Ints, work: Work) -> Reals:
         """``[slope, offset]`` of the most violated outputs."""
-        task = self.task
-        c = task.c
-        work = Work.start(0, c)
-        found = task.oracle.evaluate(w, examples, work=work, n_jobs=task.n_jobs)
+        task, c = self.task, self.c
+        found = task.oracle.evaluate(w, examples, work=work, n_jobs=task.n_jobs if len(examples) > _FEW else 1)
         out = np.zeros(len(w) + 1)
         task.oracle.add_planes(work.planes, examples, found.planes, c[examples], out[:-1])
         out[-1] = float(c[examples] @ work.planes.loss[found.planes])

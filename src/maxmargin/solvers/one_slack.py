@@ -14,10 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import DataError
 from .base import Run, Step, StructuredRun, Task
+from .cutting_planes import CuttingPlanes
 from .oracle import Evaluation, Work
-from .simplex_qp import solve_simplex_qp
 
 __all__ = ["OneSlack"]
 
@@ -53,16 +52,6 @@ class OneSlack:
         return _OneSlackRun(self, task)
 
 
-@dataclass
-class _Cut:
-    """``value(w) = offset + <w, vector>`` with a sparse vector, and the last round in which it had weight."""
-
-    index: NDArray[np.int64]
-    value: Reals
-    offset: float
-    used: int
-
-
 class _OneSlackRun(StructuredRun):
     exact_gap = True
 
@@ -70,14 +59,13 @@ class _OneSlackRun(StructuredRun):
         self.options, self.task = options, task
         n = task.oracle.n_weights
         self.work = Work.start(0, task.c)
-        self.w = np.zeros(n) if task.warm is None else np.array(task.warm.w, np.float64)
+        self.cuts = CuttingPlanes(n, options.keep_rounds)
+        self.w = self.cuts.v  # the minimiser of the cuts, but for the first round
+        if task.warm is not None:
+            self.w[:] = task.warm.w
         self.best = self.w.copy()
         self.best_primal = np.inf
-        self.cuts: list[_Cut] = []
-        self.G = np.zeros((0, 0))
-        self.a = np.zeros(0)
         self.lower = 0.0
-        self.round = 0
         self.buffer = np.zeros(n)
 
     def advance(self) -> Step:
@@ -111,50 +99,20 @@ class _OneSlackRun(StructuredRun):
 
     def _add(self, ids: NDArray[np.int64]) -> None:
         task, planes = self.task, self.work.planes
-        self.round += 1
         c = task.c[task.examples]
-        vector = self.buffer
-        vector[:] = 0.0
-        task.oracle.add_planes(planes, task.examples, ids, c, vector)
-        cut_index = np.flatnonzero(vector)
-        cut = _Cut(cut_index, vector[cut_index], float(c @ planes.loss[ids]), self.round)
-        row = np.array([float(vector[k.index] @ k.value) for k in self.cuts] + [float(cut.value @ cut.value)])
-        if not np.isfinite(row).all():
-            raise DataError("the sums of the features overflow; scale the features down or lower C")
-        self.cuts.append(cut)
-        G = np.empty((len(row), len(row)))
-        G[:-1, :-1] = self.G
-        G[-1, :], G[:, -1] = row, row
-        self.G, self.a = G, np.append(self.a, 0.0)
+        self.buffer[:] = 0.0
+        task.oracle.add_planes(planes, task.examples, ids, c, self.buffer)
+        self.cuts.add(self.buffer, float(c @ planes.loss[ids]))
 
     def _solve(self) -> None:
-        b = np.array([cut.offset for cut in self.cuts])
         scale = max(self.lower, 0.0 if np.isinf(self.best_primal) else self.best_primal - self.lower, 1e-300)
-        self.a, _ = solve_simplex_qp(self.G, b, 1.0, self.a, tol=1e-3 * min(self.task.tol, 1e-2) * scale)
-        for cut, weight in zip(self.cuts, self.a, strict=True):
-            if weight > 0.0:
-                cut.used = self.round
-        keep = np.array([self.round - cut.used < self.options.keep_rounds for cut in self.cuts])
-        if not keep.all():
-            self.cuts = [cut for cut, kept in zip(self.cuts, keep, strict=True) if kept]
-            self.G, self.a = np.ascontiguousarray(self.G[np.ix_(keep, keep)]), self.a[keep]
-        self.lower = max(self.lower, self._point())
-
-    def _point(self) -> float:
-        """Set ``w`` to that of the dual point; returns its dual value."""
-        self.w[:] = 0.0
-        value = 0.0
-        for cut, weight in zip(self.cuts, self.a, strict=False):  # an interrupt may leave a cut without weight yet
-            if weight > 0.0:
-                self.w[cut.index] -= weight * cut.value
-                value += weight * cut.offset
-        return value - 0.5 * float(self.w @ self.w)
+        self.lower = max(self.lower, self.cuts.minimise(1e-3 * min(self.task.tol, 1e-2) * scale))
 
     def weights(self) -> Reals:
         return self.best
 
     def dual(self) -> float:
-        return max(self._point(), 0.0) if self.cuts else 0.0
+        return max(self.cuts.value(), 0.0)
 
     def evaluate(self, w: Reals) -> Evaluation:
         self.work.stamp += 1

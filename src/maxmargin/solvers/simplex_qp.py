@@ -142,7 +142,7 @@ def _active_set(G, b, cap, a, tol, max_steps):
         n = np.int64(1)
 
     gap = np.inf
-    best_value = -np.inf
+    best_value = -1e300  # an infinite one would make the next comparison one with NaN
     stalled = 0
     for _step in range(max_steps):
         inner, value = _gradient(G, b, a, g)

@@ -72,6 +72,13 @@ class RowCache:
             self._compute(missing)
         return np.asarray(self.slot[rows])
 
+    def combined(self, beta: Reals) -> Reals:
+        """``K beta``; for caches that have room for all rows, which are kept from then on."""
+        used = np.flatnonzero(beta)
+        out = np.zeros(len(beta))
+        add_rows(self.store, self.fetch(used), beta[used], out)
+        return out
+
     def _compute(self, rows: Ints) -> None:
         taken = np.sort(np.argsort(self.stamp, kind="stable")[: len(rows)])  # used longest ago
         before = self.owner[taken]
@@ -94,6 +101,9 @@ class KernelValues:
 
     Attributes
     ----------
+    keep : bool
+        Whether several problems use it: then rows are float64 where there is room for all of them, so that they serve
+        certificates too.
     rows : RowCache or None
         The last cache made.
     factor : array of shape (n, rank), False or None
@@ -102,12 +112,22 @@ class KernelValues:
         Coefficients ``beta`` and their ``K beta`` in float64.
     """
 
+    keep: bool = False
     rows: RowCache | None = None
     factor: Reals | Literal[False] | None = None
     products: tuple[Reals, Reals] | None = None
 
     def cache(self, kernel: Kernel, X: Any, dtype: DTypeLike, megabytes: float) -> RowCache:
         """The cache at hand if its values are as exact as these, else a new one."""
+        if self.keep and 8.0 * X.shape[0] ** 2 <= 1e6 * megabytes:
+            dtype = np.float64
         if self.rows is None or self.rows.store.itemsize < np.dtype(dtype).itemsize:
             self.rows = RowCache(kernel, X, dtype, megabytes)
         return self.rows
+
+    def combined(self, kernel: Kernel, X: Any, beta: Reals) -> Reals:
+        """``K beta`` in float64, from rows at hand where they may serve."""
+        rows = self.rows
+        if self.keep and rows is not None and rows.store.dtype == np.float64 and len(rows.store) == len(beta):
+            return rows.combined(beta)
+        return kernel.combined(X, X, beta)

@@ -134,7 +134,7 @@ class KernelTask:
             same = np.abs(beta - factor * known[0]).max(initial=0.0) <= _SAME * np.abs(beta).max(initial=0.0)
             known = (beta.copy(), factor * known[1]) if same else None
         if known is None:
-            known = beta.copy(), self.kernel.combined(self.X, self.X, beta)
+            known = beta.copy(), self.values.combined(self.kernel, self.X, beta)
         self.values.products = known
         return known[1]
 

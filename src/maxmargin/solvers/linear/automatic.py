@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...terms import Terms
-from ..base import Run, Step
+from ..base import Run, Step, WarmStart
+from ..bundle import Bundle
 from ..oracle import Evaluation
 from .coordinate_ascent import CoordinateAscent
 from .interior_point import InteriorPoint
@@ -31,7 +33,10 @@ _WIDEST = 4000
 
 @dataclass(frozen=True)
 class Automatic:
-    """Coordinate ascent, then an interior point method where that is the shorter way."""
+    """Coordinate ascent, then an interior point method where that is the shorter way.
+
+    Losses that are no sums of hinges are for Newton's method, or, where they have kinks, for the bundle method.
+    """
 
     @property
     def name(self) -> str:
@@ -40,7 +45,11 @@ class Automatic:
 
     def start(self, task: LinearTask) -> Run:
         """Begin a run."""
-        return _AutomaticRun(task) if isinstance(task.terms, Terms) else Newton().start(task)
+        if isinstance(task.terms, Terms):
+            return _AutomaticRun(task)
+        run: Any = (Newton() if task.terms.smooth else Bundle()).start(task)
+        run.reason = f"the loss {'is smooth' if task.terms.smooth else 'has kinks'} and no sum of hinges"
+        return cast(Run, run)
 
 
 class _AutomaticRun(Run):
@@ -63,6 +72,7 @@ class _AutomaticRun(Run):
             return step
         remaining = passes_to_go(self.gaps, self.task.tol)
         if remaining > self.budget:
+            self.task.warm = WarmStart(self._best_weights())
             self.run = InteriorPoint().start(self.task)
             self.label = InteriorPoint().name
             self.reason = (
@@ -70,6 +80,13 @@ class _AutomaticRun(Run):
                 f"this costs as much as {self.budget:.0f}"
             )
         return step
+
+    def _best_weights(self) -> Reals:
+        """Those of the dual point, or of the warm start: better to begin with than any simple ones."""
+        task = self.task
+        self.run.dual()
+        known = [self.run.weights().copy(), *([] if task.warm is None else [task.warm.w])]
+        return min(known, key=task.objective)
 
     def weights(self) -> Reals:
         return self.run.weights()

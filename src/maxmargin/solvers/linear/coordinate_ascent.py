@@ -145,14 +145,25 @@ class _CoordinateRun(Run):
         elif task.intercept == "free":
             self.state[_CONSTANT] = float(np.sqrt(_PENALTY * max(self.norm2.mean(), 1e-300)))
         self.norm2 += self.state[_CONSTANT] ** 2
-        self.a = np.zeros_like(task.terms.sign)
+        self.a = task.start()
         self.w = np.zeros(d + 1)
         self.point = np.zeros(task.n_weights)
         self.stride, self.longest = 1.0, 5.0
         self.total, self.responded = 0.0, True
+        if task.warm is not None and self.a.any():
+            self._begin(task.warm.w)
         self.visited = np.ones(n, bool)
         self.active: Ints = np.arange(n)
         self.limits = np.array([np.inf, -np.inf])
+
+    def _begin(self, w: Reals) -> None:
+        """Sums of the first dual point, and the multiplier that weights of an earlier fit say."""
+        state, beta = self.state, self.terms.beta(self.a)
+        state[_GAIN], state[_SUM] = self.terms.gain(self.a), float(beta.sum())
+        self.w[:-1] = self.task.rows.combined(beta)
+        self.w[-1] = state[_CONSTANT] * state[_SUM]
+        if self.task.intercept == "free":
+            state[_SHIFT] = w[-1]
 
     def advance(self) -> Step:
         task, rows, state = self.task, self.task.rows, self.state

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +13,22 @@ from ...terms import LossTerms, Terms
 from ..base import WarmStart
 from ..deadline import Deadline
 from ..oracle import Evaluation
+from ..warm_dual import warm_dual
 from .intercept import best_intercept
 from .rows import Rows
 
-__all__ = ["LinearTask"]
+__all__ = ["DualPoint", "LinearTask"]
 
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+
+class DualPoint(NamedTuple):
+    """A feasible point of the dual: its value, its coefficients ``beta`` of the rows, and their weights."""
+
+    value: float
+    beta: Reals
+    w: Reals
 
 
 @dataclass
@@ -42,6 +52,8 @@ class LinearTask:
         :class:`~maxmargin.solvers.kernel.task.KernelTask`.
     signs : bool
         Whether the task loss is a wrong sign, at the cost of a score of 0 (classification); else it is the loss itself.
+    dual_point : DualPoint
+        The highest one that :meth:`from_dual` has met; at first 0.
     """
 
     rows: Rows
@@ -60,9 +72,12 @@ class LinearTask:
     deadline: Deadline = field(default_factory=Deadline)
     examples: Ints = field(init=False)
     c: Reals = field(init=False)
+    dual_point: DualPoint = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.examples = np.arange(len(self.weight))
+        nothing = self.terms.gain(np.zeros_like(self.terms.sign))
+        self.dual_point = DualPoint(nothing, np.zeros(len(self.weight)), np.zeros(self.n_weights))
         with np.errstate(over="ignore"):  # refused by the outer loop
             self.c = self.C * self.weight
 
@@ -100,20 +115,45 @@ class LinearTask:
         risk = self.terms.wrong(scores) / self.c if self.signs else slack
         return Evaluation(slack, risk, np.empty(0, np.int64))
 
-    def from_dual(self, a: Reals) -> tuple[Reals, float]:
+    def start(self) -> Reals:
+        """The dual point to begin with, shape ``(n, m)``: 0, or one near that of a warm start."""
+        terms, warm = self.terms, self.warm
+        if warm is None or warm.beta is None or not isinstance(terms, Terms):
+            return np.zeros_like(terms.sign)
+
+        def square(beta: Reals) -> float:
+            return 2.0 * self.penalty(self.weights_of(beta))
+
+        return warm_dual(terms, warm.beta, square, balanced=self.intercept == "free")
+
+    def weights_of(self, beta: Reals) -> Reals:
+        """Weights of a dual point; 0 for a free intercept."""
+        w = np.zeros(self.n_weights)
+        w[: self.rows.shape[1]] = self.rows.combined(beta)
+        if self.intercept == "penalized":
+            w[-1] = self.scale**2 * float(beta.sum())
+        return w
+
+    def from_dual(self, a: Reals, radius: float | None = None) -> tuple[Reals, float]:
         """Weights of a dual point, with the best intercept there is for them, and the dual value.
 
-        Where the intercept is free the point is made feasible first, see :meth:`~maxmargin.terms.Terms.balanced`.
+        Where the intercept is free the point is made feasible first, see :meth:`~maxmargin.terms.Terms.balanced`. With
+        a ``radius`` the problem is that of the loss alone over ``penalty(w) <= radius^2 / 2``.
         """
-        d = self.rows.shape[1]
         if self.intercept == "free":
             a = self.terms.balanced(a)
         beta = self.terms.beta(a)
-        w = np.empty(self.n_weights)
-        w[:d] = self.rows.combined(beta)
-        if self.intercept == "penalized":
-            w[d] = self.scale**2 * float(beta.sum())
-        elif self.intercept == "free":
-            w[d] = 0.0
-            w[d] = best_intercept(self.terms, self.scores(w))
-        return w, self.terms.gain(a) - self.penalty(w)
+        w = self.weights_of(beta)
+        value, penalty = self.terms.gain(a), self.penalty(w)
+        if radius is None:
+            value -= penalty
+        else:
+            length = math.sqrt(2.0 * penalty)
+            value -= radius * length
+            share = radius / length if length > 0.0 else 0.0
+            beta, w = share * beta, share * w
+        if self.intercept == "free":
+            w[-1] = best_intercept(self.terms, self.scores(w))
+        if value > self.dual_point.value:
+            self.dual_point = DualPoint(value, beta, w)
+        return w, value

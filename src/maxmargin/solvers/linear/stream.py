@@ -1,0 +1,109 @@
+"""One pass over a stream of rows, piece by piece, where nobody knows how many will come.
+
+After ``n`` rows the objective is ``P_n(w) = 1/2 |w|^2 + C sum_(i <= n) s_i loss_i(w)``, that of a fit of these rows:
+the more there are, the less the penalty weighs against the mean loss (``lambda = 1 / (n C)``). Dual averaging (Nesterov
+2009; Xiao 2010) with a proximal term that grows, which is Pegasos where that term is the penalty alone:
+
+    w_(n+1) = -G_n / (1/C + beta_n),    G_n = sum of the subgradients of s_i loss_i that the rows met,
+    beta_n = sum_(i <= n) s_i |x_i|^2 / (10 e sqrt(n)) + 2 max_(i <= n) bend_i |x_i|^2
+
+with ``bend_i`` the largest second derivative of ``s_i loss_i``, 0 of plain hinges; ``e`` is the root mean square of the
+targets for a plain tube around them, else 1. What is returned is the mean of all ``w_n``, with the share
+``4 / (n + 3)`` of the latest (Shamir and Zhang 2013). The intercept has its own ``beta_n``, with 1 for ``|x_i|^2``,
+and where it is free no ``1/C``.
+
+By the regret bound of dual averaging, for rows in random order the expected ``P_n`` of such means is above its minimum
+by ``C O(sqrt(n))``, so relative to ``P_n`` by ``O(1 / sqrt(n))`` where no weights bring the mean loss to 0. There is no
+lower bound and no certificate: the rows are gone.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...terms import LossTerms, Terms
+from ..oracle import chunks
+from .rows import Rows
+from .subgradient_steps import COLUMNS, CompiledSteps, curvatures
+
+__all__ = ["Stream"]
+
+Reals = NDArray[np.float64]
+_LENGTH = 0.1
+_POWER = 3.0
+
+
+class Stream:
+    """Weights of one problem that learn from one piece of a stream after another.
+
+    Parameters
+    ----------
+    d : int
+        Number of features.
+    C : float
+    intercept : {"free", "penalized", "none"}
+        A penalised one is the weight of a constant feature 1.
+
+    Attributes
+    ----------
+    seen : int
+        Rows so far.
+    """
+
+    def __init__(self, d: int, C: float, intercept: str) -> None:
+        self.C, self.intercept = C, intercept
+        self.steps = CompiledSteps(np.zeros(d + (intercept != "none")), d, averaged=True)
+        self.seen = 0
+        self._sums = np.zeros((3, 1))
+        self._bends = np.zeros((2, 1))
+        self._width = np.ones((2, 1))
+
+    def take(self, rows: Rows, terms: Terms | LossTerms, weight: Reals, target: Reals | None = None) -> None:
+        """One step for each row in turn.
+
+        Parameters
+        ----------
+        rows : Rows
+        terms : Terms or LossTerms
+            With the cost ``s_i loss_i``, without ``C``.
+        weight : float64 array of shape (n,)
+            ``s_i > 0``.
+        target : float64 array of shape (n,), optional
+            Targets, where scores are to be near them.
+        """
+        n = len(weight)
+        t = self.seen + np.arange(1.0, n + 1.0)
+        # of the weights, and of the intercept
+        sizes = np.stack([rows.squared_norms, np.ones(n)])
+        squares = np.ones(n) if target is None else target * target
+        sums = self._sums + np.cumsum(weight * np.vstack([sizes, squares]), axis=1)
+        bends = np.maximum(np.maximum.accumulate(curvatures(terms) * sizes, axis=1), self._bends)
+        scale = np.ones(n)
+        if target is not None and isinstance(terms, Terms) and not terms.squared:
+            scale = np.sqrt(sums[2] / sums[1])
+        width = 2.0 * bends
+        # targets that are 0 so far, as the weights, have subgradients of 0
+        width += _LENGTH * sums[:2] / (np.sqrt(t) * np.where(scale > 0.0, scale, np.inf))
+        width[: 1 + (self.intercept == "penalized")] += 1.0 / self.C
+        width[width == 0.0] = 1.0
+        plan = np.empty((n, COLUMNS))
+        plan[:, 0], plan[:, 2] = np.concatenate([self._width, width[:, :-1]], axis=1) / width
+        plan[:, 1] = 1.0 / width[0]
+        plan[:, 3] = 0.0 if self.intercept == "none" else 1.0 / width[1]
+        plan[:, 4] = (_POWER + 1.0) / (t + _POWER)
+        self.steps.turn_to(rows, terms)
+        done = 0
+        try:
+            for run in chunks(np.arange(n)):
+                self.steps.take(run, 1, plan[done : done + len(run)])
+                done += len(run)
+        finally:  # also after Ctrl-C
+            self.steps.release()
+            if done:
+                self.seen += done
+                self._sums, self._bends, self._width = (x[:, done - 1 : done].copy() for x in (sums, bends, width))
+
+    def weights(self) -> Reals:
+        """Mean weights, the intercept last if there is one."""
+        return self.steps.mean()

@@ -1,0 +1,263 @@
+"""Steps of stochastic subgradient methods on rows: each costs what the rows of its batch have of non-zeros.
+
+Every step shrinks all weights, and every average takes a share of all of them. Neither is carried out: the weights are
+``w = scale u + pull h`` with a fixed vector ``h``, their mean is ``p u + q z``, and a step changes the four numbers
+and, at the non-zeros of its rows, ``u`` and ``z`` (Bottou 2010; Xu 2011). Where a number has become small the vectors
+are made anew. Steps with momentum are the exception: they move all weights.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._compiled import compiled
+from ...losses import Exponential, Logistic, Perceptron
+from ...terms import LossTerms, Terms
+from ..objective import Point
+from .rows import Rows, add_row, dot_row
+
+__all__ = ["COLUMNS", "CompiledSteps", "curvatures", "has_compiled_steps"]
+
+Reals = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+COLUMNS = 5
+"""Columns of a plan, which has a row for each step: factor, stride, bias factor, bias stride, share. With ``beta_i`` of
+the rows of its batch ``w <- factor w + stride sum_i beta_i x_i``, the same for ``b``, and then
+``mean <- mean + share (w - mean)``."""
+
+_HINGES, _LOGISTIC, _EXPONENTIAL = range(3)
+_SCALE, _PULL, _P, _Q, _INTERCEPT, _MEAN_INTERCEPT, _NORM2, _VELOCITY, _REST = range(9)
+_SMALL = 1e-6
+
+
+@compiled
+def _multiplier(kind, unit, sign, margin, upper, ridge, score):
+    """Minus the derivative of the cost of one term by ``sign score``."""
+    if kind == _HINGES:
+        slack = margin - sign * score
+        if slack <= 0.0:
+            return 0.0
+        return slack / ridge if ridge > 0.0 else upper
+    t = sign * score
+    if kind == _LOGISTIC:
+        small = np.exp(-abs(t))
+        return upper * unit * (small if t > 0.0 else 1.0) / (1.0 + small)
+    return min(upper * np.exp(-t), unit)
+
+
+@compiled
+def _make_anew(u, z, state):
+    """Numbers back to 1 and 0; ``u`` are the weights then (without ``h``) and ``z`` is their mean."""
+    scale, p, q = state[_SCALE], state[_P], state[_Q]
+    for j in range(len(z)):
+        z[j] = p * u[j] + q * z[j]
+    for j in range(len(u)):
+        u[j] *= scale
+    state[_SCALE], state[_P], state[_Q] = 1.0, 0.0, 1.0
+
+
+@compiled
+def _steps(
+    data, indices, indptr, width, kind, unit, sign, margin, upper, ridge, norm2, order, size, plan, anchor, pull,
+    momentum, radius, bias_ridge, u, z, velocity, a, moves, state,
+):  # fmt: skip
+    """One step for every ``size`` rows of ``order``; ``a`` takes the multipliers that the visits meet."""
+    averaged = len(z) > 0
+    for step in range(len(plan)):
+        factor, stride, bias_factor, bias_stride, share = plan[step]
+        first, last = step * size, min((step + 1) * size, len(order))
+        total = state[_REST]
+        for k in range(first, last):
+            i = order[k]
+            score = state[_SCALE] * dot_row(data, indices, indptr, width, i, u) + state[_INTERCEPT]
+            move = 0.0
+            if len(anchor):
+                score += state[_PULL] * pull[i]
+                move = -anchor[i]
+            for j in range(sign.shape[1]):
+                a[i, j] = _multiplier(kind, unit, sign[i, j], margin[i, j], upper[i, j], ridge[i, j], score)
+                move += sign[i, j] * a[i, j]
+            moves[k - first] = move
+            total += move
+        if momentum > 0.0:
+            for j in range(len(u)):
+                velocity[j] = momentum * velocity[j] + (factor - 1.0) * u[j]
+            for k in range(first, last):
+                if moves[k - first] != 0.0:
+                    add_row(data, indices, indptr, width, order[k], stride * moves[k - first], velocity)
+            for j in range(len(u)):
+                u[j] += velocity[j]
+            for j in range(len(z)):
+                z[j] += share * (u[j] - z[j])
+            push = momentum * state[_VELOCITY] + (bias_factor - 1.0) * state[_INTERCEPT] + bias_stride * total
+            state[_VELOCITY] = push
+            state[_INTERCEPT] += push
+            state[_MEAN_INTERCEPT] += share * (state[_INTERCEPT] - state[_MEAN_INTERCEPT])
+            continue
+        state[_SCALE] *= factor
+        state[_PULL] = factor * state[_PULL] + (1.0 - factor)
+        state[_NORM2] *= factor * factor
+        state[_INTERCEPT] = bias_factor * state[_INTERCEPT] + bias_stride * total
+        if abs(state[_SCALE]) < _SMALL:
+            _make_anew(u, z, state)
+        for k in range(first, last):
+            if moves[k - first] == 0.0:
+                continue
+            i, push = order[k], stride * moves[k - first]
+            if radius < np.inf:
+                inner = state[_SCALE] * dot_row(data, indices, indptr, width, i, u)
+                state[_NORM2] += push * (2.0 * inner + push * norm2[i])
+            add_row(data, indices, indptr, width, i, push / state[_SCALE], u)
+            if averaged:
+                add_row(data, indices, indptr, width, i, -push / state[_SCALE] * state[_P] / state[_Q], z)
+        if radius < np.inf:
+            square = state[_NORM2] + bias_ridge * state[_INTERCEPT] ** 2
+            if square > radius * radius:
+                back = radius / np.sqrt(square)
+                state[_SCALE] *= back
+                state[_NORM2] *= back * back
+                if bias_ridge > 0.0:
+                    state[_INTERCEPT] *= back
+        if averaged:
+            if share >= 1.0:
+                for j in range(len(z)):
+                    z[j] = 0.0
+                state[_P], state[_Q] = state[_SCALE], 1.0
+            else:
+                state[_P] += share * (state[_SCALE] - state[_P])
+                state[_Q] *= 1.0 - share
+                if state[_Q] < _SMALL:
+                    _make_anew(u, z, state)
+            state[_MEAN_INTERCEPT] += share * (state[_INTERCEPT] - state[_MEAN_INTERCEPT])
+
+
+def has_compiled_steps(terms: Terms | LossTerms) -> bool:
+    """Whether the loss is compiled; a user's own is not."""
+    return isinstance(terms, Terms) or type(terms.loss) in (Logistic, Exponential, Perceptron)
+
+
+def curvatures(terms: Terms | LossTerms) -> Reals:
+    """Largest second derivative of the cost of every row, shape ``(n,)``; 0 for losses without a derivative.
+
+    Of losses without a bound of it (the exponential one, and a user's own) that at a score of 0.
+    """
+    if not terms.smooth:
+        return np.zeros(terms.n_rows)
+    if isinstance(terms, Terms):
+        return np.asarray(1.0 / terms.ridge.min(1))
+    smoothness = terms.loss.smoothness
+    return terms.c * smoothness if smoothness < math.inf else terms.curvature(np.zeros(terms.n_rows))
+
+
+class CompiledSteps:
+    """Weights on their way, by compiled steps on the rows of one problem after another.
+
+    Parameters
+    ----------
+    w : float64 array of shape (d,) or (d + 1,)
+        Where to begin; the intercept last, if there is one.
+    d : int
+        Number of features.
+    averaged : bool
+        Keep a mean of the weights.
+    momentum : float
+    radius : float
+        Largest norm of the weights.
+    bias_ridge : float
+        Of ``|w|^2 + bias_ridge b^2``, the square of that norm.
+
+    Attributes
+    ----------
+    a : float64 array of shape (n, m)
+        The last multipliers that each row has met; of rows that were not visited 0.
+    """
+
+    a: Reals
+
+    def __init__(
+        self,
+        w: Reals,
+        d: int,
+        *,
+        averaged: bool,
+        momentum: float = 0.0,
+        radius: float = np.inf,
+        bias_ridge: float = 0.0,
+    ) -> None:
+        self.d, self.has_bias = d, len(w) > d
+        self.momentum, self.radius, self.bias_ridge = momentum, radius, bias_ridge
+        self.u = np.array(w[:d], np.float64)
+        self.z = self.u.copy() if averaged else np.empty(0)
+        self.velocity = np.zeros(d if momentum > 0.0 else 0)
+        self.anchor = self.pull = self.h = np.empty(0)
+        self.state = np.zeros(9)
+        self.state[[_SCALE, _Q]] = 1.0
+        self.state[_NORM2] = float(self.u @ self.u)
+        if self.has_bias:
+            self.state[[_INTERCEPT, _MEAN_INTERCEPT]] = w[d]
+
+    def turn_to(self, rows: Rows, terms: Terms | LossTerms) -> None:
+        """The rows to be visited from now on."""
+        self.rows, self.terms, self.losses = rows, terms, _losses(terms)
+        self.a = np.zeros_like(terms.sign)
+        self.norm2 = rows.squared_norms.copy() if self.radius < np.inf else np.empty(0)
+
+    def set_anchor(self, point: Point, times: float) -> None:
+        """From here on, batches say by how much they differ from what they said at this point.
+
+        ``times`` is the number of batches that stand for all rows.
+        """
+        self.anchor, self.h = self.terms.beta(point.dual), -point.slope[: self.d]
+        self.pull = self.rows.scores(self.h)
+        self.state[_REST] = float(self.anchor.sum()) / times
+
+    def take(self, order: Ints, size: int, plan: Reals) -> None:
+        """Steps along a plan, each with ``size`` rows of ``order`` (the last one may have fewer)."""
+        rows = self.rows
+        _steps(
+            rows.data, rows.indices, rows.indptr, rows.shape[1], *self.losses, self.norm2, order, size, plan,
+            self.anchor, self.pull, self.momentum, self.radius, self.bias_ridge, self.u, self.z, self.velocity, self.a,
+            np.empty(size), self.state,
+        )  # fmt: skip
+
+    def release(self) -> None:
+        """Let go of the rows."""
+        del self.rows, self.terms, self.losses, self.a, self.norm2
+
+    def settle(self) -> None:
+        """Carry out what was put off."""
+        _make_anew(self.u, self.z, self.state)
+        if len(self.h):
+            self.u += self.state[_PULL] * self.h
+        self.state[_PULL] = 0.0
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.state[_NORM2] = float(self.u @ self.u)
+
+    def last(self) -> Reals:
+        """The weights, as a copy."""
+        self.settle()
+        return np.append(self.u, self.state[_INTERCEPT]) if self.has_bias else self.u.copy()
+
+    def mean(self) -> Reals:
+        """Their mean, as a copy."""
+        self.settle()
+        return np.append(self.z, self.state[_MEAN_INTERCEPT]) if self.has_bias else self.z.copy()
+
+
+def _losses(terms: Terms | LossTerms) -> tuple[int, float, Reals, Reals, Reals, Reals]:
+    """Kind and unit of the loss; sign, margin, upper bound (or cost) and ridge of every term."""
+    if isinstance(terms, Terms):
+        return _HINGES, 0.0, *terms
+    zero, c = np.zeros_like(terms.sign), np.ascontiguousarray(terms.c[:, None])
+    loss = terms.loss
+    if isinstance(loss, Logistic):
+        return _LOGISTIC, 1.0 / math.log(loss.base), terms.sign, zero, c, zero
+    if isinstance(loss, Perceptron):
+        return _HINGES, 0.0, terms.sign, zero, c, zero
+    # a multiplier is the cost of its row, near the optimum at most that of all rows at scores of 0: beyond that the
+    # loss may as well go on as a straight line
+    return _EXPONENTIAL, float(c.sum()), terms.sign, zero, c, zero

@@ -1,0 +1,397 @@
+"""Stochastic subgradient methods, of linear and of structured problems.
+
+With ``P(w) = 1/2 |w|^2 + sum_i c_i loss_i(w)``, a batch of ``k`` of the ``n`` examples and steps ``r_t``:
+
+    w <- w - r_t (w + n/k sum_(i in batch) c_i loss_i'(w)) + momentum (w - w_before)
+
+and what is returned is a mean of the ``w``. ``P`` is ``1 / lambda`` times ``lambda/2 |w|^2 + 1/n sum_i loss_i`` with
+``lambda = 1 / (n C)``, so a step of ``c/t`` is ``c / (lambda t)`` there. Where examples come in an order, ``n/k`` is
+the number of batches of a pass, as if the last one were full.
+
+Sources: Shalev-Shwartz, Singer, Srebro and Cotter (Mathematical Programming 2011; :class:`Pegasos`); Rakhlin, Shamir
+and Sridharan (ICML 2012; suffix averages); Lacoste-Julien, Schmidt and Bach (2012), Shamir and Zhang (ICML 2013;
+polynomial ones); Johnson and Zhang (NIPS 2013; variance reduction).
+
+Lower bounds are those of the last multipliers of all rows (structured: of the planes of a pass) and of their mean over
+the passes. Measured: the bound of that mean is about as far from the optimum as the weights are.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import DataError
+from .base import Run, Step
+from .gradient_descent import Bounds, starting_weights
+from .linear.intercept import best_intercept
+from .linear.subgradient_steps import COLUMNS, CompiledSteps, curvatures, has_compiled_steps
+from .linear.task import LinearTask
+from .objective import Objective, Point, objective_of
+from .oracle import Evaluation, chunks
+
+__all__ = ["Pegasos", "Subgradient"]
+
+Reals = NDArray[np.float64]
+Ints = NDArray[np.int64]
+_POWER = 3.0
+_PASSES = 2
+_LARGEST = 1e150
+_CHOICES = {
+    "step": ("1/t", "1/sqrt(t)", "constant"),
+    "averaging": ("none", "uniform", "suffix", "polynomial"),
+    "order": ("permuted", "random", "cyclic"),
+}
+
+
+@dataclass(frozen=True)
+class Subgradient:
+    """Stochastic subgradient descent.
+
+    Parameters
+    ----------
+    step : {"1/t", "1/sqrt(t)", "constant"}, optional
+        ``r_t`` is ``c/t``, ``c/sqrt(t)`` or ``c``; by default the first, and constant with ``variance_reduction``.
+        Constant ones end in a neighbourhood of the optimum that is the smaller the smaller they are.
+    c : float, optional
+        By default that for which a step is ``1/m`` after a pass of ``m`` steps: 1, ``1 / sqrt(m)``, ``1/m``; with
+        ``variance_reduction`` ``1 / (2 L)``. For a loss with a derivative, ``L`` bounds how fast the gradient of one
+        example changes (of the exponential loss and of a user's own: at a score of 0), and no step is longer than
+        ``1/L`` but constant ones that are given.
+    averaging : {"none", "uniform", "suffix", "polynomial"}, optional
+        Which mean of the weights is returned: the last weights; all; the last half of the steps, or up to the last
+        three quarters (what the half is cannot be known before the end); all with the share
+        ``(power + 1) / (t + power)`` of the ``t``-th. By default polynomial, and none with ``variance_reduction``.
+    power : float, optional
+        Of polynomial averaging: 3 by default as in Shamir and Zhang; 1 is that of Lacoste-Julien, Schmidt and Bach.
+    order : {"permuted", "random", "cyclic"}
+        A new permutation for each pass; independent draws; as the examples come (an estimator sorts small sets).
+    batch : int
+        Examples for each step.
+    momentum : float in [0, 1)
+        A step with it costs as much as there are weights.
+    variance_reduction : bool
+        For losses with a derivative: every two passes the gradient over all examples is computed, and a step takes that
+        and the difference of the batch from what it said then (SVRG). Converges linearly.
+    project : bool
+        After each step bring the weights back into the ball of radius ``sqrt(P(0))``, in which the optimum is.
+
+    Raises
+    ------
+    ValueError
+        For options out of their range or that contradict each other.
+
+    Notes
+    -----
+    A step on rows costs what the rows have of non-zeros; one on structures, or with a user's own loss, as much as there
+    are weights as well: take batches. The step of a free intercept is longer than that of the weights by the mean of
+    ``|x_i|^2``, as of the weight of a constant feature as long as the rows; the returned one is the best for the
+    returned weights. A loss without a derivative has the subgradient 0 at its kink.
+    """
+
+    step: Literal["1/t", "1/sqrt(t)", "constant"] | None = None
+    c: float | None = None
+    averaging: Literal["none", "uniform", "suffix", "polynomial"] | None = None
+    power: float | None = None
+    order: Literal["permuted", "random", "cyclic"] = "permuted"
+    batch: int = 1
+    momentum: float = 0.0
+    variance_reduction: bool = False
+    project: bool = False
+
+    def __post_init__(self) -> None:
+        for name, allowed in _CHOICES.items():
+            value = getattr(self, name)
+            if value not in allowed and not (value is None and name != "order"):
+                raise ValueError(f"{name} must be one of {allowed}, not {value!r}")
+        for name, low in (("c", 0.0), ("power", -1.0)):
+            value = getattr(self, name)
+            if value is not None and not (math.isfinite(value) and value > low):
+                raise ValueError(f"{name} must be a finite number above {low:g}, not {value!r}")
+        if isinstance(self.batch, bool) or not isinstance(self.batch, numbers.Integral) or self.batch < 1:
+            raise ValueError(f"batch must be an integer of at least 1, not {self.batch!r}")
+        if not 0.0 <= self.momentum < 1.0:
+            raise ValueError(f"momentum must be at least 0 and below 1, not {self.momentum!r}")
+        if self.power is not None and self.averaging not in (None, "polynomial"):
+            raise ValueError(f"power is for polynomial averaging, not for averaging={self.averaging!r}")
+        if self.project and self.momentum > 0.0:
+            raise ValueError("project is for steps without momentum")
+        if self.variance_reduction:
+            given = {"power": self.power is not None, "momentum": self.momentum > 0.0, "project": self.project}
+            given["a step that is not constant"] = self.step not in (None, "constant")
+            given["averaging"] = self.averaging not in (None, "none")
+            for name, wrong in given.items():
+                if wrong:
+                    raise ValueError(f"variance_reduction goes without {name}")
+
+    @property
+    def name(self) -> str:
+        """Short name, as accepted by the estimators."""
+        return "subgradient"
+
+    def start(self, task: Any) -> Run:
+        """Begin a run on a linear or a structured task.
+
+        Raises
+        ------
+        DataError
+            For other tasks, and for ``variance_reduction`` of a loss without a derivative; during the run when the
+            weights overflow.
+        """
+        return _SubgradientRun(self, self.name, task)
+
+
+@dataclass(frozen=True)
+class Pegasos:
+    """Primal estimated subgradient solver: steps ``1 / (lambda t)`` on examples drawn at random, the last weights.
+
+    Parameters
+    ----------
+    batch : int
+        Examples for each step, drawn with replacement.
+    project : bool
+        Bring the weights back into the ball of radius ``1 / sqrt(lambda)`` after each step; with weights ``s_i`` or
+        losses other than the hinge ``sqrt(P(0))``, which is the same for the hinge.
+    """
+
+    batch: int = 1
+    project: bool = True
+
+    def __post_init__(self) -> None:
+        self._options()
+
+    @property
+    def name(self) -> str:
+        """Short name, as accepted by the estimators."""
+        return "pegasos"
+
+    def start(self, task: Any) -> Run:
+        """Begin a run, see :meth:`Subgradient.start`."""
+        return _SubgradientRun(self._options(), self.name, task)
+
+    def _options(self) -> Subgradient:
+        return Subgradient("1/t", 1.0, "none", order="random", batch=self.batch, project=self.project)
+
+
+class _SubgradientRun(Run):
+    """A step stands for ``times`` as many examples as it sees; ``block`` is the step after which the mean began."""
+
+    task: Any
+
+    def __init__(self, options: Subgradient, name: str, task: Any) -> None:
+        self.options, self.name, self.task = options, name, task
+        self.objective = objective_of(task, name)
+        self.bounds = Bounds(self.objective)
+        self.linear = isinstance(task, LinearTask)
+        smooth = self.linear and task.terms.smooth
+        if options.variance_reduction and not smooth:
+            raise DataError(f"{task.name}: variance_reduction needs a loss with a derivative, such as 'logistic'")
+        n = len(task.examples)
+        self.size = min(int(options.batch), n)
+        self.m = -(-n // self.size)
+        self.times = n / self.size if options.order == "random" else float(self.m)
+        self.averaging = options.averaging or ("none" if options.variance_reduction else "polynomial")
+        self.free = self.linear and task.intercept == "free"
+        self.bias = 0.0
+        if self.free:
+            self.bias = float(task.rows.squared_norms.mean())
+        elif self.linear and task.intercept == "penalized":
+            self.bias = task.scale**2
+        self.step = options.step or ("constant" if options.variance_reduction else "1/t")
+        given = options.c is not None and self.step == "constant"
+        self.longest = 1.0 / self._change() if smooth and not given else math.inf
+        self.c = options.c or {"1/t": 1.0, "1/sqrt(t)": self.m**-0.5, "constant": 1.0 / self.m}[self.step]
+        if options.variance_reduction and options.c is None:
+            self.c = 0.5 * self.longest
+        self.steps = self._first_steps()
+        self.taken = self.block = self.passes = self.next = 0
+        self.earlier: tuple[int, Reals] | None = None
+        self.primal = math.inf
+        self.found: Reals | None = None
+
+    def _first_steps(self) -> CompiledSteps | _PlainSteps:
+        options, task = self.options, self.task
+        w = starting_weights("zero", task, self.objective.n_weights)
+        radius = math.sqrt(self.objective.at(np.zeros_like(w)).value) if options.project else math.inf
+        averaged = self.averaging != "none"
+        if not (self.linear and has_compiled_steps(task.terms)):
+            return _PlainSteps(self.objective, w, averaged=averaged, momentum=options.momentum, radius=radius)
+        d = task.rows.shape[1]
+        steps = CompiledSteps(
+            w,
+            d,
+            averaged=averaged,
+            momentum=options.momentum,
+            radius=radius,
+            bias_ridge=float(self.objective.ridge[d:].sum()),
+        )
+        steps.turn_to(task.rows, task.terms)
+        return steps
+
+    def _change(self) -> float:
+        """How fast the gradient of one row, times ``n``, changes at most."""
+        rows = self.task.rows
+        squares = rows.squared_norms + self.bias
+        return float(1.0 + rows.shape[0] * (curvatures(self.task.terms) * squares).max())
+
+    def advance(self) -> Step:
+        self.found = None
+        if self.options.variance_reduction:
+            return self._reduced_pass()
+        self._pass()
+        if self.averaging == "suffix" and self.passes & (self.passes - 1) == 0:  # 1, 2, 4, 8, ...
+            self.earlier, self.block = (self.taken - self.block, self.steps.mean()), self.taken
+        due, passes = self.passes >= self.next, 1
+        if due:
+            self.next = int(1.2 * self.passes) + 1
+        if self.linear or self.options.order != "random":
+            self.bounds.add(self.steps.a)
+        elif due:  # planes of some examples, and twice of others, are no dual point
+            at = self.objective.at(self._mean())
+            self.bounds.add(at.dual)
+            self.bounds.look(at.dual)
+            passes = 2
+        return Step(passes, self.primal - self.bounds.best, self.bounds.best, ready=due)
+
+    def _reduced_pass(self) -> Step:
+        anew = self.passes % _PASSES == 0
+        if anew:
+            at = self.objective.at(self.steps.last())
+            self.primal = at.value
+            self.bounds.add(at.dual)
+            self.steps.set_anchor(at, self.times)
+        self._pass()
+        return Step(1 + anew, self.primal - self.bounds.best, self.bounds.best)
+
+    def _pass(self) -> None:
+        """One pass over the examples, or as many draws."""
+        examples, rng = self.task.examples, self.task.rng
+        if self.options.order == "random":
+            order = examples[rng.integers(0, len(examples), self.m * self.size)]
+        else:
+            order = examples if self.options.order == "cyclic" else rng.permutation(examples)
+        plan, size = self._plan(), self.size
+        if not self.linear:
+            self.steps.a[:] = 0.0
+        for low, high in self._parts():
+            self.steps.take(order[low * size : high * size], size, plan[low:high])
+            self.taken += high - low
+        if not np.abs(self.steps.last()).max(initial=0.0) <= _LARGEST:
+            raise DataError(
+                f"{self.task.name}: {self.name}: the weights have overflowed, as the steps are too long; give a "
+                "smaller c, or none, or scale the features down"
+            )
+        self.passes += 1
+
+    def _parts(self) -> Iterator[tuple[int, int]]:
+        """Steps of a pass from one number to another, between which it is seen whether time is over."""
+        if isinstance(self.steps, CompiledSteps):
+            for run in chunks(np.arange(self.m), self.task.deadline):
+                yield int(run[0]), int(run[-1]) + 1
+            return
+        for k in range(self.m):
+            if k:
+                self.task.deadline.check()
+            yield k, k + 1
+
+    def _plan(self) -> Reals:
+        """The next pass, see :data:`COLUMNS`."""
+        t = self.taken + np.arange(1.0, self.m + 1.0)
+        length = {"1/t": self.c / t, "1/sqrt(t)": self.c / np.sqrt(t), "constant": np.full(self.m, self.c)}[self.step]
+        length = np.minimum(length, self.longest)
+        plan = np.empty((self.m, COLUMNS))
+        plan[:, 0], plan[:, 1] = 1.0 - length, length * self.times
+        plan[:, 2], plan[:, 3] = 1.0 if self.free else plan[:, 0], plan[:, 1] * self.bias
+        power = self.options.power if self.options.power is not None else _POWER
+        if self.averaging != "polynomial":
+            power = 0.0
+        plan[:, 4] = (power + 1.0) / (t - self.block + power)
+        return plan
+
+    def weights(self) -> Reals:
+        return self._mean() if self.found is None else self.found
+
+    def _mean(self) -> Reals:
+        if self.averaging == "none":
+            return self.steps.last()
+        w = self.steps.mean()
+        if self.earlier is not None:
+            count, before = self.earlier
+            w += count / (count + self.taken - self.block) * (before - w)
+        return w
+
+    def dual(self) -> float:
+        """The best bound, recomputed; sets the weights to be returned, with the best intercept."""
+        w = self._mean()
+        if self.free:
+            w[-1] = 0.0
+            w[-1] = best_intercept(self.task.terms, self.task.scores(w))
+        self.found = w
+        return self.bounds.recomputed()
+
+    def evaluate(self, w: Reals) -> Evaluation:
+        found: Evaluation = self.task.evaluate(w)
+        self.primal = self.task.penalty(w) + float(self.task.c[self.task.examples] @ found.slack)
+        return found
+
+
+class _PlainSteps:
+    """As :class:`CompiledSteps`, by the subgradients of any objective: each step moves all weights.
+
+    Attributes
+    ----------
+    a : float64 array
+        A dual point after a pass over each example, see :meth:`Objective.slope_of`.
+    """
+
+    def __init__(self, objective: Objective, w: Reals, *, averaged: bool, momentum: float, radius: float) -> None:
+        self.objective, self.momentum, self.radius = objective, momentum, radius
+        self.w, self.move = w, np.zeros_like(w)
+        self.z = w.copy() if averaged else np.empty(0)
+        self.a = objective.no_dual()
+        self.anchor: tuple[Reals, Reals] | None = None
+
+    def set_anchor(self, point: Point, times: float) -> None:
+        """See :meth:`CompiledSteps.set_anchor`."""
+        self.anchor = point.w.copy(), point.slope / times
+
+    def take(self, order: Ints, size: int, plan: Reals) -> None:
+        """See :meth:`CompiledSteps.take`."""
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused after the pass
+            for k, columns in enumerate(plan):
+                self._step(order[k * size : (k + 1) * size], *columns)
+
+    def _step(
+        self, examples: Ints, factor: float, stride: float, bias_factor: float, bias_stride: float, share: float
+    ) -> None:
+        slope = self.objective.slope_of(self.w, examples, self.a)
+        if self.anchor is not None:
+            w, rest = self.anchor
+            slope = slope - self.objective.slope_of(w, examples) + rest
+        w = factor * self.w - stride * slope
+        if self.objective.has_bias:
+            w[-1] = bias_factor * self.w[-1] - bias_stride * slope[-1]
+        if self.momentum > 0.0:
+            w += self.momentum * self.move
+            self.move = w - self.w
+        if self.radius < math.inf:
+            norm = math.sqrt(float(self.objective.ridge @ (w * w)))
+            if norm > self.radius:
+                w[self.objective.ridge > 0.0] *= self.radius / norm
+        self.w = w
+        if len(self.z):
+            self.z += share * (w - self.z)
+
+    def last(self) -> Reals:
+        """The weights, as a copy."""
+        return self.w.copy()
+
+    def mean(self) -> Reals:
+        """Their mean, as a copy."""
+        return self.z.copy()

@@ -1,0 +1,50 @@
+"""Where a plain machine begins when an earlier fit is at hand: a feasible dual point near its coefficients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..terms import Terms
+
+__all__ = ["warm_dual"]
+
+Reals = NDArray[np.float64]
+
+
+def warm_dual(terms: Terms, beta: Reals, square: Callable[[Reals], float], *, balanced: bool) -> Reals:
+    """The best multiple of coefficients of a fit with another ``C`` or other weights, as far as the box allows.
+
+    Where ``C`` has grown, the multiple takes variables at their old bound to the new one. Where the coefficients leave
+    the box, they are scaled down as a whole or cut off at its bounds, whichever makes the better point.
+
+    Parameters
+    ----------
+    terms : Terms
+    beta : float64 array of shape (n,)
+        Coefficients of the rows.
+    square : callable
+        ``|sum_i beta_i x_i|^2`` for given coefficients.
+    balanced : bool
+        Whether ``sum_i beta_i`` must be 0.
+
+    Returns
+    -------
+    float64 array of shape (n, m)
+        Variables ``a``; 0 where no multiple is better.
+    """
+    wanted = np.maximum(terms.sign * beta[:, None], 0.0)
+    used = wanted > 0.0
+    share = min(1.0, float((terms.upper[used] / wanted[used]).min(initial=1.0)))
+    best, highest = np.zeros_like(wanted), 0.0
+    for a in [wanted] if share == 1.0 else [share * wanted, np.minimum(wanted, terms.upper)]:
+        if balanced:
+            a = terms.balanced(a)
+        length = square(terms.beta(a))
+        factor = terms.best_multiple(a, length)
+        value = terms.gain(factor * a) - 0.5 * factor**2 * length
+        if value > highest:
+            best, highest = np.minimum(factor * a, terms.upper), value
+    return best

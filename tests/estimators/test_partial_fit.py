@@ -1,0 +1,253 @@
+"""Learning from streams: what objective is followed, how near, and what is refused."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from maxmargin import SVMClassifier, SVMRegressor, save_model
+from maxmargin.errors import ModelFileError
+from maxmargin.losses import CustomLoss, Logistic
+
+CLASSIFIERS = ["hinge", "squared_hinge", "logistic"]
+REGRESSORS = ["epsilon_insensitive", "squared_epsilon_insensitive"]
+
+
+def rows(n: int, seed: int = 0) -> tuple[Any, Any]:
+    """Rows and values with noise."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 5)) + 0.3
+    return X, X @ [1.0, -1.0, 0.5, 0.0, 2.0] - 0.7 + rng.normal(size=n)
+
+
+def machine(loss: str, C: float, **options: Any) -> Any:
+    return (SVMClassifier if loss in CLASSIFIERS else SVMRegressor)(C=C, loss=loss, **options)  # type: ignore[arg-type]
+
+
+def objective(model: Any, X: Any, y: Any, weight: Any = 1.0) -> float:
+    """``1/2 |w|^2 + C sum_i s_i loss_i`` by definition, ``b`` in it where it is penalised."""
+    w, b = np.ravel(model.coef_), float(np.ravel(model.intercept_)[0])
+    f = X @ w + b
+    if isinstance(model, SVMClassifier):
+        t = np.where(y > 0, 1.0, -1.0) * f
+        loss = np.logaddexp(0.0, -t) if model.loss == "logistic" else np.maximum(1.0 - t, 0.0)
+    else:
+        loss = np.maximum(np.abs(y - f) - model.epsilon, 0.0)
+    value = 0.5 * float(w @ w) + model.C * float(np.sum(weight * (loss**2 if "squared" in model.loss else loss)))
+    return value + (0.5 * b * b if model.penalize_intercept else 0.0)
+
+
+def learn(model: Any, X: Any, y: Any, pieces: int = 1, weight: Any = None) -> Any:
+    """From so many pieces."""
+    known = dict(classes=np.unique(y)) if isinstance(model, SVMClassifier) else {}
+    for some in np.array_split(np.arange(len(y)), pieces):
+        model.partial_fit(X[some], y[some], sample_weight=None if weight is None else weight[some], **known)
+    return model
+
+
+@pytest.mark.parametrize("loss", CLASSIFIERS + REGRESSORS)
+def test_a_long_stream_comes_near_the_optimum_of_a_fit(loss: str) -> None:
+    """The excess, relative to the objective, falls as the root of the length or faster.
+
+    For a small ``C`` it begins small, and stays so for long.
+    """
+    X, values = rows(40_000)
+    y = np.where(values > 0.0, 1, -1) if loss in CLASSIFIERS else values
+    for C in (1e-3, 1.0, 100.0):
+        excess = []
+        for n in (1000, 40_000):
+            model = learn(machine(loss, C), X[:n], y[:n], pieces=10)
+            exact = machine(loss, C, tol=1e-5, solver="newton" if loss == "logistic" else "interior_point")
+            excess.append(objective(model, X[:n], y[:n]) / exact.fit(X[:n], y[:n]).certificate_.dual - 1)
+        if C == 1e-3:
+            assert 0.0 < max(excess) < 0.05
+        else:
+            assert 0.0 < excess[1] < excess[0] / 5, (C, excess)
+            assert excess[1] < 1e-2, (C, excess)
+
+
+@pytest.mark.parametrize("scale", [1e-4, 1.0, 1e4])
+@pytest.mark.parametrize("intercept", ["none", "penalized"])
+def test_neither_scale_nor_intercept_matters(intercept: str, scale: float) -> None:
+    """Features times ``a`` and C divided by its square are the same problem, but for the penalty of an intercept."""
+    X, values = rows(8000)
+    y = np.where(values > 0.0, 1, -1)
+    options = dict(fit_intercept=intercept != "none", penalize_intercept=intercept == "penalized")
+    C = 0.1 if intercept == "penalized" else 0.1 / scale**2
+    model = learn(machine("hinge", C, **options), scale * X, y)
+    best = machine("hinge", C, tol=1e-5, **options).fit(scale * X, y).certificate_.primal
+    assert objective(model, scale * X, y) < 1.02 * best
+
+
+@pytest.mark.parametrize("scale", [1e-5, 1e5])
+@pytest.mark.parametrize("loss", REGRESSORS)
+def test_targets_may_have_any_scale_and_offset(loss: str, scale: float) -> None:
+    """Targets times ``a``: the same problem in ``w / a``, with ``epsilon a``, and for the plain tube ``C a``."""
+    X, values = rows(8000)
+    y = scale * (values + 300.0)
+    model = machine(loss, 0.1 * (1.0 if "squared" in loss else scale), epsilon=0.1 * scale)
+    best = clone(model).set_params(tol=1e-5, solver="interior_point").fit(X, y).certificate_.primal
+    assert objective(learn(model, X, y, pieces=40), X, y) < 1.02 * best
+
+
+def test_row_by_row_is_all_at_once() -> None:
+    X, values = rows(300)
+    for loss in ("hinge", "logistic", "epsilon_insensitive"):
+        y = np.where(values > 0.0, 1, -1) if loss in CLASSIFIERS else values - values[0]
+        options = dict(fit_intercept=loss != "epsilon_insensitive")  # that of a regression begins with the first piece
+        one, many = (learn(machine(loss, 1.0, **options), X, y, pieces) for pieces in (1, 300))
+        np.testing.assert_allclose(one.coef_, many.coef_, rtol=1e-8)
+        np.testing.assert_allclose(one.intercept_, many.intercept_, rtol=1e-8)
+        assert one.n_samples_seen_ == many.n_samples_seen_ == 300
+
+
+def test_dual_averaging_step_by_step() -> None:
+    """The formula in the module's text, for hinges without an intercept."""
+    X, values = rows(60)
+    y, C, s = np.where(values > 0.0, 1, -1), 0.3, np.arange(60) % 3 + 1.0
+    model = machine("hinge", C, fit_intercept=False)
+    G, w, mean, total = np.zeros(5), np.zeros(5), np.zeros(5), 0.0
+    for i in range(60):
+        model.partial_fit(X[i : i + 1], y[i : i + 1], classes=[-1, 1], sample_weight=s[i : i + 1])
+        if y[i] * (w @ X[i]) < 1.0:
+            G -= s[i] * y[i] * X[i]
+        total += s[i] * (X[i] @ X[i])
+        w = -G / (1.0 / C + total / (10.0 * np.sqrt(i + 1.0)))
+        mean += 4.0 / (i + 4.0) * (w - mean)
+        np.testing.assert_allclose(model.coef_[0], mean, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("multi_class", ["ovr", "ovo"])
+def test_several_classes_that_come_one_after_another(multi_class: Any) -> None:
+    rng = np.random.default_rng(1)
+    names = np.array(["a", "b", "c"])
+    number = rng.integers(0, 3, 6000)
+    X = rng.normal(size=(6000, 3)) + 2.0 * np.eye(3)[number]
+    model = SVMClassifier(C=0.1, multi_class=multi_class)
+    for at in range(0, 6000, 500):
+        model.partial_fit(X[at : at + 500], names[number[at : at + 500]], classes=names[::-1] if at == 0 else None)
+    exact = SVMClassifier(C=0.1, multi_class=multi_class).fit(X, names[number])
+    assert model.classes_.tolist() == ["a", "b", "c"]
+    assert model.coef_.shape == exact.coef_.shape
+    assert (model.predict(X) == exact.predict(X)).mean() > 0.98
+    alone = SVMClassifier(multi_class=multi_class).partial_fit(X[:1], names[number[:1]], classes=names)
+    assert alone.predict(X[:1]).tolist() == names[number[:1]].tolist()
+
+
+def test_weights_of_zero_are_rows_left_out_and_classes_have_factors() -> None:
+    X, values = rows(200)
+    y = np.where(values > 0.0, "yes", "no")
+    weight = np.arange(200) % 3
+    some = weight > 0
+    one = learn(SVMClassifier(), X, y, weight=weight)
+    other = learn(SVMClassifier(), X[some], y[some], weight=weight[some])
+    np.testing.assert_array_equal(one.coef_, other.coef_)
+    assert one.n_samples_seen_ == some.sum()
+    factors = learn(SVMClassifier(class_weight={"yes": 3.0, "no": 0.0}), X, y)
+    by_hand = learn(SVMClassifier(), X, y, weight=np.where(y == "yes", 3.0, 0.0))
+    np.testing.assert_array_equal(factors.coef_, by_hand.coef_)
+
+
+def test_forms_of_rows_agree() -> None:
+    X, values = rows(500)
+    X = np.round(2 * X)
+    y = np.where(values > 0.0, 1, -1)
+    dense = learn(SVMClassifier(), X, y, 3)
+    for form in (sp.csr_matrix(X), X.astype(np.float32), np.asfortranarray(X)):
+        np.testing.assert_allclose(learn(SVMClassifier(), form, y, 3).coef_, dense.coef_, rtol=1e-8)
+
+
+def test_a_stream_goes_on_after_a_pickle_and_has_no_certificate(tmp_path: Path) -> None:
+    X, values = rows(400)
+    for model, y in ((SVMClassifier(random_state=0), values > 0), (SVMRegressor(random_state=0), values)):
+        before = model.fit(X, y).coef_.copy()
+        model.partial_fit(X[:200], y[:200])  # classes are known from the fit, which is forgotten
+        for name in ("certificate_", "history_", "support_", "dual_coef_"):
+            assert not hasattr(model, name)
+        assert (model.solver_, model.n_iter_, model.n_samples_seen_) == ("subgradient", 1, 200)
+        copy = pickle.loads(pickle.dumps(model))
+        for each in (model, copy):
+            each.partial_fit(X[200:], y[200:])
+        np.testing.assert_array_equal(model.coef_, copy.coef_)
+        np.testing.assert_array_equal(model.coef_, learn(clone(model), X, y, 2).coef_)
+        with pytest.raises(ModelFileError, match="comes from partial_fit: it has no certificate, which a model file"):
+            save_model(model, tmp_path / "model")
+        model.fit(X, y)
+        assert not hasattr(model, "n_samples_seen_")
+        np.testing.assert_array_equal(model.coef_, before)
+        save_model(model, tmp_path / "model")
+        again = model.partial_fit(X[:50], y[:50])
+        assert again.n_samples_seen_ == 50
+
+
+def test_it_holds_no_data() -> None:
+    X, values = rows(20_000)
+    model = learn(SVMClassifier(), X, values > 0)
+    assert len(pickle.dumps(model)) < 20_000
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (dict(kernel="rbf"), "SVMClassifier: partial_fit is for kernel='linear', not for kernel='rbf'"),
+        (dict(nu=0.5), "partial_fit is for kernel='linear', not for nu"),
+        (dict(solver="newton"), "solver must be 'auto' or 'subgradient', not 'newton'"),
+        (dict(loss="exponential"), "losses hinge, squared_hinge, logistic, perceptron, not for 'exponential'"),
+        (dict(loss=CustomLoss(Logistic().value, Logistic().derivative)), "partial_fit is for the losses hinge"),
+        (dict(class_weight="balanced"), "cannot count the classes of a whole stream: class_weight must be a dict"),
+        (dict(class_weight={7: 1.0}), "class_weight names the class 7, which is not in y"),
+        (dict(multi_class="all"), "multi_class must be 'ovr' or 'ovo'"),
+        (dict(C=-1.0), "C must be a finite number > 0"),
+        (dict(penalize_intercept=True, fit_intercept=False), "penalize_intercept=True needs fit_intercept=True"),
+    ],
+)
+def test_what_a_stream_cannot_follow_is_refused(options: Any, message: str) -> None:
+    X, values = rows(20)
+    model = SVMClassifier(**options)
+    with pytest.raises(ValueError, match=message):
+        model.partial_fit(X, values > 0, classes=[False, True])
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+
+
+def test_classes_and_parameters_are_those_of_the_beginning() -> None:
+    X, values = rows(20)
+    y = np.where(values > 0.0, 1, -1)
+    model = SVMClassifier()
+    for given, message in (
+        (None, "classes must be passed on the first call"),
+        ([1], "at least two classes"),
+        ([1, 2], r"y has the class -1, which is not among classes \[1, 2\]"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            model.partial_fit(X, y, classes=given)
+    model.partial_fit(X, y, classes=[1, -1]).partial_fit(X, y)
+    before = model.coef_.copy()
+    with pytest.raises(ValueError, match=r"classes are \[-1, 0, 1\]; they cannot change while a stream goes on"):
+        model.partial_fit(X, y, classes=[-1, 0, 1])
+    with pytest.raises(ValueError, match="y has the class 5"):
+        model.partial_fit(X, np.where(y == 1, 1, 5))
+    with pytest.raises(ValueError, match="expecting 5 features"):
+        model.partial_fit(X[:, :3], y)
+    with pytest.raises(ValueError, match="NaN"):
+        model.partial_fit(np.where(X > 1, np.nan, X), y)
+    model.C = 2.0
+    with pytest.raises(ValueError, match=r"SVMClassifier: C is 2.0 and was 1.0 when this stream began"):
+        model.partial_fit(X, y)
+    np.testing.assert_array_equal(model.coef_, before)
+    assert model.n_samples_seen_ == 40
+    regressor = SVMRegressor().partial_fit(X, values)
+    regressor.epsilon = 0.5
+    with pytest.raises(ValueError, match=r"SVMRegressor: epsilon is 0.5 and was 0.1"):
+        regressor.partial_fit(X, values)
+    with pytest.raises(ValueError, match="too large; scale y down"):
+        SVMRegressor().partial_fit(X, 1e200 * values)
+    with pytest.raises(ValueError, match="loss must be one of"):
+        SVMRegressor(loss="hinge").partial_fit(X, values)  # type: ignore[arg-type]

@@ -1,0 +1,302 @@
+"""The report on the conditions of optimality: closed form, other solvers, violations that are there, wrong data."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
+from sklearn.svm import SVC
+
+from maxmargin import MulticlassSVM, SVMClassifier, kkt_report, load_model, save_model
+from maxmargin.errors import DataError
+from maxmargin.kkt import CATEGORIES
+from maxmargin.plots import KKTDisplay
+
+RNG = np.random.default_rng(4)
+N = 70
+X = RNG.normal(size=(N, 3)) * [1.0, 2.0, 0.5] + 0.3
+SIGN = np.where(X @ [1.0, 0.5, -1.0] + RNG.normal(size=N) > 0.2, 1.0, -1.0)
+NAMES = np.where(SIGN > 0, "yes", "no")
+WEIGHT = RNG.uniform(0.3, 2.0, N)
+TIGHT: dict[str, Any] = dict(tol=1e-10, max_passes=20_000)
+KERNELS = pytest.mark.parametrize("kernel", ["linear", "rbf"])
+
+
+def gram(kernel: str, rows: Any = X) -> Any:
+    return linear_kernel(rows) if kernel == "linear" else rbf_kernel(rows, gamma=0.4)
+
+
+def multipliers(K: Any, sign: Any, upper: Any, wanted: Any) -> Any:
+    """Of the dual with a free intercept, by an interior point method."""
+    import piqp
+
+    solver = piqp.DenseSolver()
+    for name in ("eps_abs", "eps_rel", "eps_duality_gap_abs", "eps_duality_gap_rel"):
+        setattr(solver.settings, name, 1e-11)
+    solver.setup(K * np.outer(sign, sign), -wanted, A=sign[None], b=np.zeros(1), x_l=np.zeros(len(sign)), x_u=upper)
+    assert solver.solve() == piqp.PIQP_SOLVED
+    return np.asarray(solver.result.x)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "poly"])
+@pytest.mark.parametrize("C", [0.125, 0.25, 0.375, 0.5, 0.75, 8.0])
+def test_two_points_in_closed_form(C: float, kernel: str) -> None:
+    """Points at -1 and 1: ``a = min(1/2, C)``; below a half any ``|b| <= 1 - 2C`` is as good."""
+    rows = np.array([[-1.0], [1.0]])
+    model = SVMClassifier(C, kernel=kernel, degree=1, gamma=1.0, tol=1e-12).fit(rows, ["left", "right"])
+    report = kkt_report(model, rows, ["left", "right"])
+    exact = pytest.approx if C > 0.5 else lambda value, **_: value  # inside the box there is rounding
+    a = min(0.5, C)
+    assert report.sign.tolist() == [-1.0, 1.0]
+    assert report.a.tolist() == exact([a, a], rel=1e-6)
+    assert report.b == exact(0.0, abs=1e-6)
+    room = max(1.0 - 2.0 * C, 0.0)
+    assert report.b_interval == exact((-room, room), abs=1e-6)
+    assert report.xi.tolist() == exact([room, room], abs=1e-6)
+    assert [CATEGORIES[k] for k in report.category] == (["on the margin"] if C > 0.5 else ["inside, right"]) * 2
+    assert report.scores.tolist() == exact([-2.0 * a, 2.0 * a], rel=1e-6)
+    if kernel == "linear":
+        assert report.weights is not None
+        assert report.weights.tolist() == exact([2.0 * a], rel=1e-6)
+    assert report.dual == exact(2.0 * a - 2.0 * a * a, rel=1e-9)
+    for violation in violations(report).values():
+        assert violation == exact(0.0, abs=1e-6)
+    assert (report.errors, report.error_bound) == (0, exact(2.0 * room, abs=1e-6))
+    shown = str(report)
+    assert ("mean over the 2 rows on the margin" if C > 0.5 else "the middle of [") in shown
+
+
+def violations(report: Any) -> dict[str, float]:
+    """The six figures."""
+    names = "primal_feasibility dual_feasibility margin_slackness bound_slackness stationarity balance"
+    return {name: getattr(report, name) for name in names.split()}
+
+
+@KERNELS
+@pytest.mark.parametrize("C", [0.05, 1.0, 20.0])
+def test_the_multipliers_are_those_of_others(C: float, kernel: str) -> None:
+    wanted = RNG.uniform(0.5, 1.5, N)
+    for m in (None, wanted):
+        model = SVMClassifier(C, kernel=kernel, gamma=0.4, **TIGHT).fit(X, NAMES, WEIGHT, m)
+        report = kkt_report(model, X, NAMES, WEIGHT, margin=m)
+        K, upper, m = gram(kernel), C * WEIGHT, np.ones(N) if m is None else m
+        theirs = multipliers(K, SIGN, upper, m)
+        np.testing.assert_allclose(report.a, theirs, atol=2e-5 * C)
+        assert max(violations(report).values()) < 1e-4 * C
+        f = K @ (theirs * SIGN)
+        free = (theirs > 1e-4 * upper) & (theirs < (1 - 1e-4) * upper)
+        assert report.b == pytest.approx(float((SIGN * m - f)[free].mean()), abs=1e-4)
+        np.testing.assert_allclose(report.xi, np.maximum(m - SIGN * (f + report.b), 0.0), atol=1e-3)
+        assert (
+            report.category.tolist() == np.select([theirs < 1e-4 * upper, free, report.xi <= m], [0, 1, 2], 3).tolist()
+        )
+        value = theirs @ m - 0.5 * (theirs * SIGN) @ f
+        assert report.dual == pytest.approx(value, rel=1e-8)
+        assert report.primal == pytest.approx(value, rel=1e-7)
+
+
+@KERNELS
+def test_beside_scikit_learn(kernel: str) -> None:
+    for C in (0.1, 2.0):
+        other = SVC(C=C, kernel=kernel, gamma=0.4, tol=1e-9).fit(X, NAMES)
+        beta = np.zeros(N)
+        beta[other.support_] = other.dual_coef_[0]
+        report = kkt_report(SVMClassifier(C, kernel=kernel, gamma=0.4, **TIGHT).fit(X, NAMES), X, NAMES)
+        np.testing.assert_allclose(report.a * report.sign, beta, atol=1e-4 * C)
+        assert report.b == pytest.approx(other.intercept_[0], abs=1e-4)
+        np.testing.assert_allclose(report.scores, other.decision_function(X), atol=1e-3)
+
+
+@KERNELS
+@pytest.mark.parametrize("solver", ["auto", "interior_point"])
+@pytest.mark.parametrize("intercept", ["free", "penalized", "none"])
+def test_violations_add_up_to_the_gap(intercept: str, solver: str, kernel: str) -> None:
+    """``P - D = 1/2 |w - w(a)|^2 + sum (C - a) xi - sum a (m - y f - xi) - b balance``, also of a rough answer."""
+    options = dict(fit_intercept=intercept != "none", penalize_intercept=intercept == "penalized", random_state=0)
+    for tol in (0.2, 1e-3, 1e-9):
+        model = SVMClassifier(kernel=kernel, solver=solver, tol=tol, **options).fit(X, NAMES, WEIGHT)
+        report = kkt_report(model, X, NAMES, WEIGHT)
+        assert report.intercept == intercept
+        missing = report.wanted - report.margins
+        slackness = (report.upper - report.a) @ report.xi - report.a @ (missing - report.xi)
+        left = 0.5 * report.stationarity**2 - report.b * (0.0 if intercept != "free" else report.a @ report.sign)
+        assert report.gap == pytest.approx(slackness + left, abs=1e-9 * report.primal)
+        assert report.gap >= -1e-9 * report.primal
+        assert violations(report)["bound_slackness"] <= report.gap + 1e-9 * report.primal
+        assert report.errors <= report.error_bound
+        b, interval = report.b, report.b_interval
+        assert interval[0] <= b <= interval[1]
+        if intercept == "penalized":
+            assert b == pytest.approx(float(report.a @ report.sign))
+        if tol < 1e-6:
+            assert b == pytest.approx(model.intercept_[0], abs=1e-3)
+            assert report.gap <= 1e-5 * report.primal
+
+
+def test_violations_that_are_there_are_seen() -> None:
+    model = SVMClassifier(kernel="rbf", gamma=0.4, **TIGHT).fit(X, NAMES)
+    good = kkt_report(model, X, NAMES)
+    model.dual_coef_ = 3.0 * model.dual_coef_
+    bad = kkt_report(model, X, NAMES)
+    assert bad.dual_feasibility == pytest.approx(2.0)
+    assert bad.margin_slackness > 0.1 > good.margin_slackness
+    assert good.dual_feasibility < 1e-12
+    model.dual_coef_ = model.dual_coef_ / 6.0
+    assert kkt_report(model, X, NAMES).bound_slackness > 0.1
+    assert good.balance < 1e-9 < 0.05 < kkt_report_with_one_multiplier_less(model)
+    linear = SVMClassifier(**TIGHT).fit(X, NAMES)
+    linear.coef_ = linear.coef_ + np.array([3.0, 0.0, 4.0])
+    linear.dual_residual_ = np.array([5.1])
+    assert kkt_report(linear, X, NAMES).stationarity == pytest.approx(5.0, rel=1e-3)
+
+
+def kkt_report_with_one_multiplier_less(model: Any) -> float:
+    """Its balance."""
+    model.dual_coef_ = model.dual_coef_.copy()
+    model.dual_coef_[0, 0] = 0.0
+    return kkt_report(model, X, NAMES).balance
+
+
+@KERNELS
+def test_copies_are_weights(kernel: str) -> None:
+    """Of equal rows each has its share, in proportion to its weight; rows of weight 0 are left out."""
+    counts = RNG.integers(0, 4, N)
+    model = SVMClassifier(0.5, kernel=kernel, gamma=0.4, tol=1e-9)
+    weighted = kkt_report(clone(model).fit(X, NAMES, counts), X, NAMES, counts)
+    assert weighted.rows.tolist() == np.flatnonzero(counts).tolist()
+    rows, y = np.repeat(X, counts, 0), np.repeat(NAMES, counts)
+    order = RNG.permutation(len(y))
+    for kind in (np.asarray, sp.csr_matrix):
+        copied = kkt_report(clone(model).fit(kind(rows[order]), y[order]), kind(rows[order]), y[order])
+        origin = np.repeat(np.arange(N), counts)[order]
+        np.testing.assert_allclose(np.bincount(origin, copied.a, N)[weighted.rows], weighted.a, atol=1e-5)
+        assert np.ptp([copied.a[origin == weighted.rows[0]]]) < 1e-12
+        assert max(violations(copied).values()) < 1e-3
+    odd = np.where(np.arange(len(y)) % 2, 0.5, 2.0)
+    shared = kkt_report(clone(model).fit(rows, y, odd), rows, y, odd)
+    np.testing.assert_allclose(shared.upper, 0.5 * odd)
+    assert shared.dual_feasibility < 1e-9
+    assert max(violations(shared).values()) < 1e-3
+
+
+def test_classes_have_their_factors() -> None:
+    model = SVMClassifier(class_weight={"yes": 3.0}, **TIGHT).fit(X, NAMES, WEIGHT)
+    report = kkt_report(model, X, NAMES, WEIGHT)
+    np.testing.assert_allclose(report.upper, WEIGHT * np.where(SIGN > 0, 3.0, 1.0))
+    np.testing.assert_allclose(report.a, multipliers(gram("linear"), SIGN, report.upper, np.ones(N)), atol=1e-4)
+
+
+def test_models_from_files_and_values_of_a_kernel(tmp_path: Any) -> None:
+    K = gram("rbf")
+    model = SVMClassifier(kernel="precomputed", **TIGHT).fit(K, NAMES)
+    save_model(model, tmp_path / "m")
+    report = kkt_report(load_model(tmp_path / "m"), K, NAMES)
+    np.testing.assert_allclose(report.a, multipliers(K, SIGN, np.ones(N), np.ones(N)), atol=1e-4)
+
+
+def test_what_is_no_such_model_or_not_its_data_is_refused(tmp_path: Any) -> None:
+    model = SVMClassifier().fit(X, NAMES)
+    save_model(model, tmp_path / "m")
+    wrong: list[tuple[Any, Any, str]] = [
+        (MulticlassSVM().fit(X, NAMES), (X, NAMES), "for SVMClassifier, not for MulticlassSVM"),
+        (SVMClassifier(nu=0.3).fit(X, NAMES), (X, NAMES), "has nu"),
+        (SVMClassifier(loss="squared_hinge").fit(X, NAMES), (X, NAMES), "loss='squared_hinge'"),
+        (SVMClassifier().fit(X, np.arange(N) % 3), (X, NAMES), "two classes; this model has 3"),
+        (load_model(tmp_path / "m"), (X, NAMES), "fit it again"),
+        (model, (X[:5], NAMES[:5]), "it was fitted to other data"),
+        (model, (X[::-1], NAMES), "X is not what the model was fitted to"),
+        (model, (X, np.where(SIGN < 0, "yes", "no")), "has another class or weight than in the fit"),
+        (
+            model,
+            (X, np.where(SIGN < 0, "yes", "maybe")),
+            r"y\[\d+\] is 'maybe', which is none of the classes",
+        ),
+        (model, (X, NAMES, np.arange(N) % 2), "has another class or weight than in the fit"),
+        (SVMClassifier(kernel="rbf").fit(X, NAMES), (X + 1.0, NAMES), "its support vectors are other rows"),
+    ]
+    for fitted, data, message in wrong:
+        with pytest.raises(DataError, match=message) as error:
+            kkt_report(fitted, *data)
+        assert "\n" not in str(error.value)
+    with pytest.raises(ValueError, match="tolerance must be a number in"):
+        kkt_report(model, X, NAMES, tolerance=0.5)
+    with pytest.raises(ValueError, match="not fitted yet"):
+        kkt_report(SVMClassifier(), X, NAMES)
+
+
+def test_the_table() -> None:
+    report = kkt_report(SVMClassifier(tol=1e-6).fit(X, NAMES, WEIGHT), X, NAMES, WEIGHT)
+    lines = str(report).splitlines()
+    assert lines[0].startswith(
+        f"SVMClassifier, C=1, 70 rows; b = {report.b:.6g} (mean over the {report.counts[1]} rows"
+    )
+    assert max(map(len, lines)) <= 100
+    for name, value in violations(report).items():
+        (line,) = (line for line in lines if line.startswith(LABELS[name]))
+        assert line.endswith(f"{value:.2g}")
+    for k, name in enumerate(CATEGORIES):
+        (line,) = (line for line in lines if line.startswith(f"{name} "))
+        number, sum_a, sum_xi = line.split()[-3:]
+        assert int(number) == report.counts[k]
+        assert float(sum_a) == pytest.approx(report.a[report.category == k].sum(), rel=1e-4)
+        assert float(sum_xi) == pytest.approx(report.xi[report.category == k].sum(), rel=1e-4)
+    assert lines[-1].startswith(f"training errors {report.errors} <= sum of xi {report.error_bound:.6g}")
+
+
+LABELS = {
+    "primal_feasibility": "primal feasibility",
+    "dual_feasibility": "dual feasibility",
+    "margin_slackness": "slackness, margin",
+    "bound_slackness": "slackness, bound",
+    "stationarity": "stationarity",
+    "balance": "intercept",
+}
+
+
+def texts(ax: Any) -> list[str]:
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("model", [SVMClassifier(tol=1e-6), SVMClassifier(kernel="rbf", tol=1e-6)], ids=str)
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+def test_the_plane(model: Any, kind: Any) -> None:
+    pytest.importorskip("matplotlib")
+    rows = X[:, :2]
+    display = KKTDisplay.from_estimator(clone(model).fit(kind(rows), NAMES), kind(rows), NAMES)
+    report, ax = display.report, display.ax_
+    assert texts(ax) == [f"{name}: {count}" for name, count in zip(CATEGORIES, report.counts)]
+    drawn = [np.asarray(each.get_offsets()) for each in ax.collections if hasattr(each, "get_sizes")]
+    for k in range(4):
+        mine = rows[report.category == k]
+        assert any(np.array_equal(points, mine) for points in drawn)
+    if model.kernel == "linear":  # slacks end on the margin of their class
+        (line,) = ax.get_lines()
+        ends = line.get_xydata().reshape(-1, 3, 2)
+        short = report.xi > 0.0
+        np.testing.assert_array_equal(ends[:, 0], rows[short])
+        score = ends[:, 1] @ report.weights + report.b
+        np.testing.assert_allclose(score, report.sign[short], atol=1e-9)
+    display.figure_.savefig(io.BytesIO(), format="png")
+
+
+@pytest.mark.filterwarnings("error")
+def test_margins_of_other_data_and_points_without_a_slack() -> None:
+    pytest.importorskip("matplotlib")
+    for model, rows in ((SVMClassifier(), X), (SVMClassifier(kernel="precomputed"), gram("rbf"))):
+        display = KKTDisplay.from_estimator(model.fit(rows, NAMES, WEIGHT), rows, NAMES, WEIGHT)
+        margins = np.concatenate(
+            [each.get_offsets()[:, 1] for each in display.ax_.collections if hasattr(each, "get_sizes")]
+        )
+        np.testing.assert_allclose(np.sort(margins), np.sort(display.report.margins))
+        display.figure_.savefig(io.BytesIO(), format="png")
+    apart = np.array([[0.0, 1.0], [0.0, 2.0]])
+    display = KKTDisplay.from_estimator(SVMClassifier(10.0).fit(apart, [0, 1]), apart, [0, 1])
+    display.figure_.savefig(io.BytesIO(), format="png")
+    with pytest.raises(DataError, match=r"the plane needs a score and points of shape \(2, 2\)"):
+        KKTDisplay(display.report, apart[:1], lambda grid: grid[:, 0])

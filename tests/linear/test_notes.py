@@ -1,0 +1,342 @@
+"""``notes_``: each is there when its condition holds, names the right things, and is true; and hostile numbers."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn import datasets
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import StandardScaler
+
+from maxmargin import MulticlassSVM, OneClassSVM, SVMClassifier, SVMRanker, SVMRegressor, load_model, save_model
+from maxmargin._notes import about_contradictions, about_scales, hard_margin
+from maxmargin.cli.messages import note_in_words
+from maxmargin.errors import DataError
+from maxmargin.structures.rows import equal_pairs
+
+RNG = np.random.default_rng(31)
+X = RNG.normal(size=(60, 3)) + 0.3
+Y = X @ [1.0, -1.0, 0.5] + 0.7 * RNG.normal(size=60) > 0.2
+VALUES = X @ [1.0, -2.0, 0.0] + 0.2 * RNG.normal(size=60)
+SCALES = np.array([1.0, 1e-2, 1e3])
+MODELS: list[Any] = [
+    SVMClassifier(), SVMRegressor(), OneClassSVM(kernel="linear"), SVMRanker(max_passes=300),
+    MulticlassSVM(max_passes=20), SVMClassifier(kernel="rbf"), OneClassSVM(),
+]  # fmt: skip
+
+
+def fitted(model: Any, rows: Any) -> Any:
+    """A copy, fitted to these rows."""
+    return clone(model).fit(rows, VALUES.round() if isinstance(model, SVMRanker | SVMRegressor) else Y)
+
+
+def number(note: str, pattern: str) -> float:
+    """A number of a note."""
+    found = re.search(pattern, note)
+    assert found, note
+    return float(found[1])
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_sound_data_need_no_note(model: Any) -> None:
+    assert fitted(model, X).notes_ == ()
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_unlike_scales_are_named(model: Any, kind: Any) -> None:
+    rows = X * SCALES
+    (note,) = (
+        note for note in fitted(model, kind(rows)).notes_ if note.startswith("the scales of the features differ")
+    )
+    kernel = getattr(model, "kernel", "linear")
+    free = kernel == "rbf" or (kernel == "linear" and isinstance(model, SVMClassifier | SVMRegressor | SVMRanker))
+    scale = np.ptp(rows, axis=0) if free and kind is np.asarray else np.abs(rows).max(0)
+    assert number(note, r"factor of (\S+),") == pytest.approx(scale.max() / scale.min(), rel=0.1)
+    assert number(note, r"from (\S+) \(feature 1\)") == pytest.approx(scale[1], rel=0.1)
+    assert number(note, r"to (\S+) \(feature 2\)") == pytest.approx(scale[2], rel=0.1)
+    assert ("the penalty acts almost only" in note) == (kernel == "linear")
+    assert ("MaxAbsScaler" in note) == (kind is sp.csr_matrix)
+    assert "\n" not in note
+    assert len(note) < 260
+
+
+def test_what_the_note_promises() -> None:
+    """Another model, and a faster one."""
+    rows, y = datasets.load_breast_cancer(return_X_y=True, as_frame=True)
+    plain = SVMClassifier(random_state=0).fit(rows, y == 1)
+    assert plain.certificate_.status.ok
+    (note,) = plain.notes_
+    assert "(feature 'fractal dimension error')" in note
+    assert "(feature 'worst area')" in note
+    scaled = StandardScaler().fit_transform(rows)
+    other = SVMClassifier(random_state=0).fit(scaled, y == 1)
+    assert other.notes_ == ()
+    assert (other.predict(scaled) != plain.predict(rows)).any()
+    again = SVMClassifier(random_state=0, solver="coordinate_ascent")
+    assert again.fit(scaled, y == 1).certificate_.status.ok
+    with pytest.warns(ConvergenceWarning):
+        again.fit(rows, y == 1)
+
+
+def test_a_thousand_is_the_limit() -> None:
+    for factor, count in ((900.0, 0), (1100.0, 1)):
+        rows = np.array([[0.0, 0.0], [1.0, factor]])
+        assert len(about_scales(rows, None, shifts=True)) == count
+    moved = X + np.array([0.0, 1e6, 0.0])
+    assert fitted(SVMClassifier(), moved).notes_ == ()  # a free intercept makes up for that
+    assert "factor" in fitted(SVMClassifier(penalize_intercept=True), moved).notes_[0]
+
+
+def test_the_size_of_all_features() -> None:
+    for size in (1e-6, 1e7):
+        model = fitted(SVMClassifier(2.0, tol=1e-8), size * X)
+        (note,) = (note for note in model.notes_ if note.startswith("the features are of size"))
+        span = number(note, r"size (\S+):")
+        assert span == pytest.approx(size * np.ptp(X, axis=0).max(), rel=0.1)
+        acts = number(note, r"acts on them as C=(\S+) ")
+        assert acts == pytest.approx(2.0 * (size * np.ptp(X, axis=0).max()) ** 2, rel=0.1)
+        exact = 2.0 * (size * np.ptp(X, axis=0).max()) ** 2
+        same = SVMClassifier(exact, tol=1e-8).fit(X / np.ptp(X, axis=0).max(), Y)  # the truth of the note
+        np.testing.assert_allclose(
+            same.decision_function(X / np.ptp(X, axis=0).max()), model.decision_function(size * X), rtol=1e-3, atol=1e-4
+        )
+
+
+def test_constant_features() -> None:
+    rows = np.column_stack([X, np.full(60, 7.0), np.zeros(60), np.ones(60), np.full(60, -3.0)])
+    (note,) = fitted(SVMClassifier(), rows).notes_
+    assert note.startswith("4 of 7 features have the same value in all rows (feature 3, feature 4, feature 5, ...)")
+    assert np.abs(fitted(SVMClassifier(tol=1e-9), rows).coef_[0, 3:]).max() < 1e-6
+    assert fitted(SVMClassifier(fit_intercept=False), rows).notes_ == ()  # there it is the intercept
+    assert fitted(SVMClassifier(), sp.csr_matrix(rows)).notes_ == ()
+    assert about_scales(np.ones((5, 2)), None, shifts=True) == []  # the model says that itself: all weights are 0
+
+
+def test_large_data_are_looked_at_in_part() -> None:
+    rows = np.random.default_rng(0).normal(size=(30_000, 100)) * np.geomspace(1e-2, 1e3, 100)
+    (note,) = about_scales(rows, None, shifts=True)
+    assert "(seen in one row of 3)" in note
+    assert number(note, r"factor of (\S+),") == pytest.approx(1e5, rel=0.5)
+    (note,) = about_scales(sp.csr_matrix(rows), None, shifts=True)
+    assert "(seen in one row of 23)" in note
+    assert "(feature 0)" in note
+    assert number(note, r"factor of (\S+),") == pytest.approx(1e5, rel=0.5)
+
+
+def test_one_row_in_two_classes() -> None:
+    rows, y = np.vstack([X, X[[5, 9, 9]], X[:1]]), np.r_[Y, ~Y[[5, 9]], ~Y[9], Y[0]]
+    for kind in (np.asarray, sp.csr_matrix, lambda rows: rows.astype(np.float32)):
+        for model in (SVMClassifier(), MulticlassSVM(), SVMClassifier(kernel="rbf")):
+            (note,) = clone(model).fit(kind(rows), y).notes_
+            assert note.startswith(
+                "2 points are in the data under more than one class (row 5 and row 60, row 9 and row 61)"
+            )
+    assert SVMClassifier().fit(rows, y, np.r_[np.ones(60), np.zeros(4)]).notes_ == ()
+    three = SVMClassifier().fit(np.vstack([X, X[:1], X[:1]]), np.r_[Y * 1, 5, 7])
+    assert three.notes_[0].startswith("1 point is in the data under more than one class (row ")
+    assert set(re.findall(r"row (\d+)", three.notes_[0])) == {"0", "60", "61"}
+    many = SVMClassifier().fit(np.tile(X, (2, 1)), np.r_[Y, ~Y]).notes_[0]
+    assert many.startswith("60 points are in the data")
+    assert many.count(" and row ") == 3
+    assert "..." in many
+    assert SVMRegressor().fit(np.tile(X, (2, 1)), np.r_[VALUES, VALUES + 1.0]).notes_ == ()
+    wanted = SVMClassifier().fit(np.tile(X, (2, 1)), np.r_[Y, Y], None, np.r_[np.ones(60), np.full(60, 2.0)])
+    assert wanted.notes_ == ()
+
+
+def test_pairs_of_equal_rows_by_brute_force() -> None:
+    rows = np.random.default_rng(1).integers(-1, 2, (80, 3)).astype(float)
+    expected = {(i, j) for j in range(80) for i in range(j) if (rows[i] == rows[j]).all()}
+    for kind in (np.asarray, sp.csr_matrix):
+        found = {(int(i), int(j)) for i, j in equal_pairs(kind(rows))}
+        assert found <= expected
+        label = np.arange(80)
+        for i, j in sorted(found):
+            label[label == label[j]] = label[i]
+        assert {(i, j) for j in range(80) for i in range(j) if label[i] == label[j]} == expected
+    assert len(equal_pairs(X)) == 0
+    signed = np.array([[0.0, 1.0], [-0.0, 1.0]])
+    assert equal_pairs(signed).tolist() == [[0, 1]]
+    assert about_contradictions(np.zeros((2, 60_000)), np.array([0, 1]), np.arange(2)) == []  # too many values
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("options", [{}, {"penalize_intercept": True}, {"fit_intercept": False}], ids=str)
+def test_the_hard_margin(options: Any, kernel: str) -> None:
+    """Said exactly where a larger C changes nothing, within what is said of the objective."""
+    rows = X[np.abs(X @ [1.0, -1.0, 0.5]) > 0.1]
+    y = rows @ [1.0, -1.0, 0.5] > 0
+    model = SVMClassifier(kernel=kernel, gamma=0.3, tol=1e-6, max_passes=20_000, **options)
+    hard = clone(model).set_params(C=1e8).fit(rows, y)
+    needed = float(np.abs(hard.dual_coef_).max())
+    assert needed > 1.0
+    for C in (0.3 * needed, 0.95 * needed, 2.0 * needed, 10.0 * needed, 1e6 * needed):
+        soft = clone(model).set_params(C=C).fit(rows, y)
+        found = [note for note in soft.notes_ if "hard margin" in note]
+        assert bool(found) == (needed < C), (C / needed, soft.notes_)
+        if found:
+            assert found[0].startswith("the data are separable and no slack is left: a larger C changes nothing")
+            assert soft.certificate_.training_risk == 0.0
+            most = number(found[0], r"objective by (\S+) %") / 100.0
+            for more in (3.0 * C, 1e3 * C):
+                other = clone(model).set_params(C=more).fit(rows, y).certificate_
+                assert other.dual <= soft.certificate_.dual * (1.0 + 1.01 * most + 1e-6)
+                assert other.primal >= soft.certificate_.dual * (1.0 - 1e-9)
+
+
+def test_the_bound_of_the_objective_is_one() -> None:
+    """Against the exact optimum of the hard margin, for rough answers too."""
+    rows = X[np.abs(X @ [1.0, -1.0, 0.5]) > 0.1]
+    y = rows @ [1.0, -1.0, 0.5] > 0
+    exact = SVMClassifier(1e8, tol=1e-9).fit(rows, y).certificate_
+    said = 0
+    for C in (100.0, 1e4, 1e6):
+        for tol in (0.3, 0.05, 1e-3, 1e-5):
+            model = SVMClassifier(C, tol=tol, random_state=0).fit(rows, y)
+            found, weight = model.certificate_, np.ones(len(rows))
+            change = hard_margin(found, float(weight.sum()), 1.0, 1e3)
+            if change is not None:
+                said += 1
+                assert exact.dual <= found.dual / (1.0 - change) * (1.0 + 1e-9)
+    assert said >= 6
+
+
+def test_several_problems_and_other_machines_have_hard_margins_too() -> None:
+    rows, y = datasets.load_iris(return_X_y=True)
+    for options in ({}, {"kernel": "rbf"}, {"multi_class": "ovo"}):
+        (note,) = SVMClassifier(10.0, **options).fit(rows, y).notes_  # type: ignore[arg-type]
+        count = 2 if "multi_class" in options else 1  # the first class stands apart
+        assert note.startswith(f"{count} of 3 two-class problems are separable and without slack: for these a larger C")
+    apart = rows[y != 2]
+    (note,) = MulticlassSVM(10.0).fit(apart, y[y != 2]).notes_
+    assert note.startswith("the data are separable and no slack is left")
+    (note,) = SVMRanker(100.0).fit(apart, y[y != 2]).notes_
+    assert note.startswith("all pairs are in order and no slack is left: a larger C changes nothing")
+    (note,) = SVMRanker(10.0, tol=1e-6).fit_comparisons(None, ["A", "B"], ["B", "C"]).notes_
+    assert note.startswith("all pairs are in order and no slack is left")
+    for model in (
+        SVMClassifier(10.0, loss="squared_hinge"),
+        SVMClassifier(10.0, loss="logistic"),
+        SVMClassifier(nu=0.1),
+    ):
+        assert model.fit(apart, y[y != 2]).notes_ == ()
+
+
+def test_targets_inside_the_tube() -> None:
+    for kernel in ("linear", "rbf"):
+        (note,) = SVMRegressor(epsilon=10.0, kernel=kernel).fit(X, VALUES + 5.0).notes_
+        assert note.startswith("all targets are within epsilon=10 of ")
+        assert abs(number(note, r"of (\S+): all") - VALUES.mean() - 5.0) < 5.0
+    assert SVMRegressor(epsilon=10.0, nu=1.0, kernel="rbf").fit(X, VALUES).notes_ == ()
+
+
+def test_notes_are_shown_kept_and_renewed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = SVMClassifier(verbose=1).fit(X * SCALES, Y)
+    shown = capsys.readouterr().err.splitlines()
+    certificate = next(k for k, line in enumerate(shown) if line.startswith("SVMClassifier ("))
+    assert shown[certificate + 2 :] == [f"note: {note}" for note in model.notes_]
+    assert len(model.notes_) == 1
+    save_model(model, tmp_path / "m")
+    assert load_model(tmp_path / "m").notes_ == model.notes_
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.set_params(verbose=0).fit(X, Y)
+    assert model.notes_ == ()
+    assert capsys.readouterr().err == ""
+
+
+def test_notes_of_the_command_line_have_the_numbers_of_the_file() -> None:
+    note = "from 1 (feature 0) to 9 (feature 12): scaling them (StandardScaler) is wise (row 3 and row 7); epsilon=1"
+    assert note_in_words(note, {}) == note.replace("feature 0", "feature 1").replace("feature 12", "feature 13").replace(
+        "row 3", "row 4").replace("row 7", "row 8").replace(" (StandardScaler)", "")  # fmt: skip
+    assert "(feature 0) to 9 (feature 12)" in note_in_words(note, {"zero_based": True})
+
+
+def test_train_and_inspect_show_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from maxmargin.cli import main
+
+    data, model = str(tmp_path / "x.svm"), str(tmp_path / "m")
+    Path(data).write_text("1 1:2000 2:1 5:0.1\n2 2:2 5:0.1\n1 1:3 4:1\n2 2:3 3:1\n1 2:3 3:1\n")
+    assert main(["train", data, "-o", model, "--task", "binary", "-C", "10"]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    scales, rows = (line.removeprefix("maxmargin: ") for line in lines[-4:-2])
+    assert "from 0.1 (feature 5) to 2e+03 (feature 1)" in scales
+    assert rows.startswith("1 point is in the data under more than one class (row 4 and row 5)")
+    assert main(["inspect", model]) == 0
+    out = capsys.readouterr().out
+    assert f"note        {scales}\nnote        {rows}\n" in out
+    assert main(["train", "-q", data, "-o", model, "--task", "binary"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+# --- hostile numbers
+
+
+HUGE = np.where(X > 1.0, 1e308, X)
+FAR = np.array([[0.0], [1e100]])
+
+
+@pytest.mark.parametrize("model", [*MODELS, SVMClassifier(kernel="poly"), SVMClassifier(loss="logistic")], ids=str)
+def test_values_of_1e308_are_refused(model: Any) -> None:
+    for kind in (np.asarray, sp.csr_matrix):
+        with pytest.raises(DataError, match=r"features of up to 1e\+308 in size are too large to compute with; scale"):
+            fitted(model, kind(HUGE))
+
+
+@pytest.mark.parametrize("C", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize(
+    "options", [{}, {"loss": "squared_hinge"}, {"kernel": "rbf"}, {"kernel": "poly"}, {"kernel": "cosine"}], ids=str
+)
+def test_two_rows_as_far_apart_as_can_be(options: Any, C: float) -> None:
+    for kind in (np.asarray, sp.csr_matrix):
+        model = SVMClassifier(C, **options).fit(kind(FAR), [0, 1])
+        assert model.certificate_.status.ok
+        value = model.decision_function(FAR)
+        assert np.isfinite(value).all()
+        if options.get("kernel") in (None, "poly") or C > 0.1:  # else the intercept alone is as good
+            assert model.predict(FAR).tolist() == [0, 1]
+        if "kernel" not in options:
+            assert model.coef_[0, 0] == pytest.approx(2e-100, rel=1e-2)
+
+
+def test_two_rows_far_apart_for_the_other_machines() -> None:
+    model = SVMRegressor(epsilon=0.1, tol=1e-6).fit(FAR, [0.0, 1.0])
+    assert model.predict(FAR) == pytest.approx([0.1, 0.9], abs=1e-3)
+    assert MulticlassSVM(max_passes=100).fit(FAR, [0, 1]).predict(FAR).tolist() == [0, 1]
+    assert OneClassSVM().fit(FAR).certificate_.status.ok
+    for machine in (OneClassSVM(kernel="linear"), SVMClassifier(nu=0.5)):
+        with pytest.raises(DataError, match=r"values of up to 1e\+200: too large to compute with .*scale X down"):
+            machine.fit(FAR, [0, 1])
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("power", [15, 50, 100])
+def test_a_few_enormous_values_leave_the_right_answer(power: int) -> None:
+    """In units of the enormous values what is left of the others is nothing: that is the problem to be solved."""
+    enormous = np.where(X > 1.0, 10.0**power, X)
+    model = SVMClassifier(solver="interior_point", max_passes=300).fit(enormous, Y)
+    weights = model.coef_[0] * np.where((X > 1.0).any(0), 10.0**power, 1.0)
+    assert np.isfinite(weights).all()
+    reference = SVMClassifier(tol=1e-6).fit(np.where(X > 1.0, 1e6, X), Y).certificate_.primal
+    assert model.certificate_.primal == pytest.approx(reference, rel=2e-3)
+
+
+def test_targets_of_no_size_are_refused() -> None:
+    for size in (1e-300, 1e-120):
+        with pytest.raises(DataError, match=r"y has no value above .*e-\d+ in size: too small; scale y up"):
+            SVMRegressor(epsilon=0.0).fit(X, size * VALUES)
+    assert SVMRegressor(epsilon=0.0).fit(X, np.zeros(60)).notes_[0].startswith("all targets are within epsilon=0 of 0")
+    small = SVMRegressor(epsilon=0.0, tol=1e-6).fit(X, 1e-10 * VALUES)
+    np.testing.assert_allclose(
+        small.coef_ * 1e10, SVMRegressor(1e10, epsilon=0.0, tol=1e-6).fit(X, VALUES).coef_, rtol=1e-3, atol=1e-6
+    )

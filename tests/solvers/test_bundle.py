@@ -1,0 +1,533 @@
+"""The bundle method against general solvers, linear and structured, penalised and over a ball; and its theory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.optimize import LinearConstraint, NonlinearConstraint, linprog, minimize
+
+from linear.problems import INTERCEPTS, LOSSES, SCALE, Small, random_problem
+from maxmargin import SVMClassifier
+from maxmargin.errors import DataError
+from maxmargin.losses import CustomLoss, Exponential, Logistic, MarginLoss, Perceptron
+from maxmargin.solvers.ball_program import solve_ball_program
+from maxmargin.solvers.base import Task, WarmStart
+from maxmargin.solvers.bundle import Bundle
+from maxmargin.solvers.frank_wolfe import FrankWolfe
+from maxmargin.solvers.kernel.task import KernelTask
+from maxmargin.solvers.linear.rows import Rows
+from maxmargin.solvers.linear.task import LinearTask
+from maxmargin.solvers.loop import Record, Result, run_to_tolerance
+from maxmargin.solvers.loop import minimize as minimise
+from maxmargin.solvers.n_slack import NSlack
+from maxmargin.solvers.one_slack import OneSlack
+from maxmargin.solvers.planes import active_counts
+from maxmargin.status import Status
+from maxmargin.terms import LossTerms, hinge
+from solvers.enumeration import Case, multiclass_case, named_cases, plain_case
+
+Reals = NDArray[np.float64]
+# losses that are the largest of some lines, by slopes and heights at 0
+LINES: dict[str, Reals] = {
+    "perceptron": np.array([[-1.0, 0.0], [0.0, 0.0]]),
+    "kinks": np.array([[-4.0, 2.0], [-1.0, 1.0], [0.0, 0.0]]),
+    "rising": np.array([[-1.0, 1.0], [0.3, -0.3]]),
+}
+SMOOTH: dict[str, MarginLoss] = {"logistic": Logistic(), "exponential": Exponential()}
+
+
+def largest(lines: Reals) -> CustomLoss:
+    """The loss as a user would state it, without a second derivative."""
+    return CustomLoss(
+        lambda t: (np.multiply.outer(t, lines[:, 0]) + lines[:, 1]).max(-1),
+        lambda t: lines[(np.multiply.outer(t, lines[:, 0]) + lines[:, 1]).argmax(-1), 0],
+    )
+
+
+def task_of(problem: Small, loss: MarginLoss, tol: float = 1e-7) -> LinearTask:
+    terms = LossTerms(problem.y[:, None], loss, problem.c)
+    return LinearTask(
+        Rows(problem.X), terms, 1.0, problem.c, problem.intercept, tol, np.random.default_rng(0),  # type: ignore[arg-type]
+        scale=SCALE,
+    )  # fmt: skip
+
+
+def solve(task: LinearTask, solver: Any = None, **options: Any) -> Result:
+    return run_to_tolerance(task, solver or Bundle(), **{"max_passes": 1000, **options})
+
+
+def penalty_of(problem: Small, w: Reals) -> float:
+    """Of weights as the solvers lay them out, by definition."""
+    d = problem.X.shape[1]
+    value = 0.5 * float(w[:d] @ w[:d])
+    return value + (0.5 * (w[d] / SCALE) ** 2 if problem.intercept == "penalized" else 0.0)
+
+
+def scores_of(problem: Small, w: Reals) -> Reals:
+    d = problem.X.shape[1]
+    return np.asarray(problem.X @ w[:d] + (w[d] if problem.intercept != "none" else 0.0))
+
+
+def lines_optimum(problem: Small, lines: Reals) -> float:
+    """Of a largest line, by a general solver of quadratic programs in ``(w, b, slacks)``."""
+    import piqp
+
+    X, y, n, d = problem.X, problem.y, len(problem.y), problem.X.shape[1]
+    one = np.zeros((n, 1)) if problem.intercept == "none" else np.ones((n, 1))
+    A = np.vstack([np.hstack([slope * y[:, None] * np.hstack([X, one]), -np.eye(n)]) for slope, _ in lines])
+    h = np.repeat(-lines[:, 1], n)
+    ridge = {"free": 0.0, "none": 1.0, "penalized": SCALE**-2}[problem.intercept]
+    solver = piqp.DenseSolver()
+    for name in ("eps_abs", "eps_rel", "eps_duality_gap_abs", "eps_duality_gap_rel"):
+        setattr(solver.settings, name, 1e-11)
+    solver.setup(np.diag(np.r_[np.ones(d), ridge, np.zeros(n)]), np.r_[np.zeros(d + 1), problem.c], G=A, h_u=h)
+    solver.solve()
+    w = np.array(solver.result.x[: d + 1])
+    cost = (np.multiply.outer(y * scores_of(problem, w), lines[:, 0]) + lines[:, 1]).max(1)
+    return penalty_of(problem, w) + float(problem.c @ cost)
+
+
+def smooth_optimum(problem: Small, loss: MarginLoss) -> float:
+    size = problem.X.shape[1] + (problem.intercept != "none")
+
+    def value(w: Reals) -> float:
+        with np.errstate(over="ignore"):
+            return penalty_of(problem, w) + float(problem.c @ loss.value(problem.y * scores_of(problem, w)))
+
+    found = minimize(value, np.zeros(size), method="BFGS", options={"gtol": 1e-9})
+    return float(found.fun)
+
+
+def assert_optimal(result: Result, value: float, accuracy: float = 1e-6) -> None:
+    found = result.certificate
+    assert found.status is Status.CONVERGED, found
+    assert found.primal <= value + accuracy * abs(value)
+    assert value - accuracy * abs(value) <= found.dual <= value + 1e-8 * abs(value)
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_sums_of_hinges(loss: str, intercept: str) -> None:
+    for seed, C in enumerate((1e-3, 0.1, 2.0, 50.0)):
+        problem = random_problem(seed, loss, intercept, C)
+        result = solve(problem.task(1e-7))
+        assert result.certificate.primal == pytest.approx(problem.value(result.w), rel=1e-12)
+        assert_optimal(result, problem.optimum())
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("loss", SMOOTH)
+def test_smooth_losses(loss: str, intercept: str) -> None:
+    for seed, C in enumerate((1e-3, 0.1, 2.0, 50.0)):
+        problem = random_problem(seed, "hinge", intercept, C)
+        assert_optimal(solve(task_of(problem, SMOOTH[loss])), smooth_optimum(problem, SMOOTH[loss]))
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("lines", LINES)
+def test_losses_with_kinks(lines: str, intercept: str) -> None:
+    for seed, C in enumerate((1e-3, 0.1, 2.0, 50.0)):
+        problem = random_problem(seed, "hinge", intercept, C)
+        value = lines_optimum(problem, LINES[lines])
+        task = task_of(problem, largest(LINES[lines]))
+        if lines == "perceptron":  # its optimum is 0, at 0: another start is needed to see it work
+            assert abs(value) < 1e-6
+            task = task_of(problem, Perceptron())
+            task.warm = WarmStart(np.random.default_rng(seed).normal(size=task.n_weights))
+            value = 0.0
+        assert_optimal(solve(task), value)
+
+
+def test_share_and_dropped_planes_change_the_way_and_not_the_end() -> None:
+    problem = random_problem(3, "hinge", "free", 2.0, n=60, d=6)
+    value = problem.optimum()
+    for solver in (Bundle(share=1.0), Bundle(share=0.1), Bundle(keep_rounds=2)):
+        assert_optimal(solve(problem.task(1e-7), solver), value)
+
+
+@pytest.mark.parametrize("radius", [None, 0.7])
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+def test_every_plane_and_every_minimum_is_a_lower_bound(intercept: str, radius: float | None) -> None:
+    """Of the loss at any weights with any intercept; and of the optimum after every pass."""
+    rng = np.random.default_rng(0)
+    for loss in ("hinge", "insensitive", "logistic", "exponential", "kinks"):
+        problem = random_problem(8, loss if loss in LOSSES else "hinge", intercept, 0.5, n=60, d=6)
+        losses = SMOOTH | {"kinks": largest(LINES["kinks"])}
+        task = problem.task(1e-9) if loss in LOSSES else task_of(problem, losses[loss], 1e-9)
+        seen: list[tuple[Record, Reals]] = []
+
+        def keep(record: Record, w: Any, seen: Any = seen) -> None:
+            seen.append((record, w.copy()))
+
+        result = solve(task, Bundle(radius), max_passes=60, check_every=1, callback=keep)
+        best = result.certificate
+        assert best.relative_gap < 1e-7
+        assert len(seen) >= 4
+        for record, w in seen:
+            assert record.dual <= best.primal * (1 + 1e-10)
+            assert record.primal >= best.dual * (1 - 1e-10)
+            value = float(task.terms.cost(task.scores(w)).sum()) + (task.penalty(w) if radius is None else 0.0)
+            assert not record.exact or record.primal <= value * (1 + 1e-10)
+        run: Any = result._run
+        root = run.root
+        for plane in run.cuts.planes:
+            slope = np.zeros(task.n_weights)
+            slope[plane.index] = plane.value
+            if intercept == "free":
+                assert slope[-1] == 0.0
+            for size in (0.1, 1.0, 10.0):
+                v = size * rng.normal(size=task.n_weights)
+                w = np.where(root > 0.0, root, 1.0) * v
+                cost = float(task.terms.cost(task.scores(w)).sum())
+                assert cost >= plane.offset + float(slope @ v) - 1e-9 * (1.0 + abs(cost))
+
+
+# over a ball
+
+
+def ball_of(problem: Small, task: LinearTask, loss_of: Callable[[Reals], float], radius: float) -> float:
+    """The least loss, of a smooth one, by sequential quadratic programming."""
+    inside = {"type": "ineq", "fun": lambda w: 0.5 * radius**2 - penalty_of(problem, w)}
+    start = np.zeros(task.n_weights)
+    found = minimize(loss_of, start, method="SLSQP", constraints=[inside], options={"ftol": 1e-13, "maxiter": 500})
+    return float(found.fun)
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("loss", ["squared_hinge", "squared_insensitive", "logistic", "exponential"])
+def test_smooth_losses_over_a_ball(loss: str, intercept: str) -> None:
+    for seed, radius in enumerate((0.05, 0.6, 3.0)):
+        problem = random_problem(seed, loss if loss in LOSSES else "hinge", intercept, 0.5)
+        task = problem.task(1e-7) if loss in LOSSES else task_of(problem, SMOOTH[loss])
+
+        def loss_of(w: Reals, problem: Small = problem) -> float:
+            if loss in LOSSES:
+                return problem.value(w) - penalty_of(problem, w)
+            with np.errstate(over="ignore"):
+                return float(problem.c @ SMOOTH[loss].value(problem.y * scores_of(problem, w)))
+
+        value = ball_of(problem, task, loss_of, radius)
+        result = solve(task, Bundle(radius))
+        assert_optimal(result, value)
+        assert result.certificate.primal == pytest.approx(loss_of(result.w), rel=1e-10)
+        assert penalty_of(problem, result.w) <= 0.5 * radius**2 * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("loss", ["hinge", "insensitive"])
+def test_hinges_over_a_ball(loss: str, intercept: str) -> None:
+    """Against a general solver in ``(w, b, slacks)``: linear constraints and the ball."""
+    for seed, radius in enumerate((0.05, 0.6)):
+        problem = random_problem(seed, loss, intercept, 0.5, n=12, d=3)
+        task = problem.task(1e-7)
+        n, size, sign, margin = 12, task.n_weights, task.terms.sign, task.terms.margin  # type: ignore[union-attr]
+        X = np.hstack([problem.X, np.ones((n, 1))])[:, :size]
+        A = np.vstack([np.hstack([sign[:, [v]] * X, np.eye(n)]) for v in range(sign.shape[1])])
+        ridge = np.ones(size)
+        if intercept != "none":
+            ridge[-1] = SCALE**-2 if intercept == "penalized" else 0.0
+        ball = NonlinearConstraint(lambda z, r=ridge: float(r @ z[: len(r)] ** 2), -np.inf, radius**2)
+        found = minimize(
+            lambda z, c=problem.c: float(c @ z[-len(c) :]),
+            np.r_[np.zeros(size), np.full(n, 3.0 + np.abs(problem.y).max())],
+            method="SLSQP",
+            bounds=[(None, None)] * size + [(0.0, None)] * n,
+            constraints=[LinearConstraint(A, margin.T.ravel(), np.inf), ball],
+            options={"ftol": 1e-13, "maxiter": 1000},
+        )
+        assert_optimal(solve(task, Bundle(radius)), float(found.fun))
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("loss", [*LOSSES, "logistic", "kinks"])
+def test_the_ball_of_the_length_of_the_penalised_optimum_has_the_same_loss(loss: str, intercept: str) -> None:
+    for seed, C in enumerate((0.1, 5.0)):
+        problem = random_problem(seed, loss if loss in LOSSES else "hinge", intercept, C)
+        losses = SMOOTH | {"kinks": largest(LINES["kinks"])}
+
+        def task(tol: float) -> LinearTask:
+            return problem.task(tol) if loss in LOSSES else task_of(problem, losses[loss], tol)  # noqa: B023
+
+        first = solve(task(1e-12))
+        radius = math.sqrt(2.0 * penalty_of(problem, first.w))
+        if radius == 0.0:
+            continue
+        value = first.certificate.primal - 0.5 * radius**2
+        result = solve(task(1e-7), Bundle(radius))
+        assert_optimal(result, value)
+        # the dual point of the certificate gives weights on the ball, as sums of rows
+        point = result.dual_point
+        assert point.value == pytest.approx(value, rel=1e-6)
+        np.testing.assert_allclose(problem.X.T @ point.beta, point.w[: problem.X.shape[1]], rtol=0, atol=1e-12)
+        assert penalty_of(problem, point.w) == pytest.approx(0.5 * radius**2, rel=1e-9)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "insensitive"])
+def test_a_ball_so_large_that_it_does_not_bind(loss: str) -> None:
+    """The loss alone is then a linear program."""
+    problem = random_problem(2, loss, "free", 2.0)
+    task = problem.task(1e-7)
+    terms: Any = task.terms
+    n, d = problem.X.shape
+    A = np.vstack([
+        -np.hstack([terms.sign[:, [v]] * problem.X, terms.sign[:, [v]], np.eye(n)]) for v in range(terms.sign.shape[1])
+    ])  # fmt: skip
+    bounds = [(None, None)] * (d + 1) + [(0.0, None)] * n
+    found = linprog(np.r_[np.zeros(d + 1), problem.c], A, -terms.margin.T.ravel(), bounds=bounds)
+    assert found.fun > 1.0, "the optimum is 0: choose other data"
+    for radius in (30.0, 1e4):
+        assert_optimal(solve(task, Bundle(radius)), float(found.fun))
+
+
+def test_separable_data_in_a_large_ball_have_no_loss_at_all() -> None:
+    X = np.array([[-2.0, 0.3], [-1.0, -0.4], [1.5, 0.2], [2.5, -0.1]])
+    problem = Small(X, np.array([-1.0, -1.0, 1.0, 1.0]), np.ones(4), "hinge", "free")
+    hard = solve(Small(problem.X, problem.y, np.full(4, 1e6), "hinge", "free").task(1e-10))
+    length = float(np.linalg.norm(hard.w[:2]))
+    for radius in (1.01 * length, 100.0):
+        found = solve(problem.task(), Bundle(radius)).certificate
+        assert (found.status, found.primal, found.dual) == (Status.CONVERGED, 0.0, 0.0)
+    assert solve(problem.task(), Bundle(0.99 * length)).certificate.dual > 0.0
+
+
+def test_a_start_outside_the_ball_is_brought_into_it() -> None:
+    problem = random_problem(1, "hinge", "free", 1.0)
+    value = solve(problem.task(), Bundle(0.5)).certificate.primal
+    task = problem.task()
+    task.warm = WarmStart(np.full(task.n_weights, 100.0))
+    assert_optimal(solve(task, Bundle(0.5)), value)
+
+
+def test_the_program_over_the_ball() -> None:
+    """By weak duality: a point of the ball where the largest plane is as low as the bound of the weights."""
+    rng = np.random.default_rng(4)
+    inner = 0
+    for _ in range(150):
+        t, d = int(rng.integers(1, 30)), int(rng.integers(1, 12))
+        A = (rng.normal(size=(t, d)) + rng.choice([0.0, 0.5])) * 10.0 ** rng.uniform(-3, 3)
+        b = rng.normal(size=t) + rng.choice([-1.0, 0.0, 1.0])
+        if t > 4:  # two planes that are the same, and a constant one
+            A[1], b[1], A[2] = A[0], b[0], 0.0
+        radius = 10.0 ** rng.uniform(-3, 3)
+        tol = 1e-9 * max(1.0, float(np.abs(b).max()))
+        start = rng.dirichlet(np.ones(t)) if rng.random() < 0.5 else np.zeros(t)
+
+        def length(a: Reals, A: Reals = A) -> float:
+            return float(np.linalg.norm(A.T @ a))
+
+        a, step = solve_ball_program(A @ A.T, b, radius, start, length, tol=tol)
+        v = -A.T @ step
+        assert (a >= 0.0).all()
+        assert a.sum() <= 1.0 + 1e-12
+        assert np.linalg.norm(v) <= radius * (1 + 1e-9)
+        true = max(0.0, float((b + A @ v).max())) - (float(b @ a) - radius * length(a))
+        assert true <= 2.0 * tol
+        inner += int(np.linalg.norm(v) < 0.9 * radius and step.any())
+    assert inner > 5, "the ball always binds: the test says little"
+
+
+# structured
+
+
+@pytest.mark.parametrize("kind", ["compiled", "plain"])
+@pytest.mark.parametrize("name", ["costs", "hamming"])
+def test_structured_problems_as_other_solvers_have_them(name: str, kind: str) -> None:
+    other = named_cases()[name]
+    case = other if kind == "compiled" else plain_case(other)
+    for C in (0.2, 5.0):
+        first = minimise(other.oracle, FrankWolfe(), C=C, tol=1e-9, max_passes=1500, random_state=0)
+        second = minimise(other.oracle, OneSlack(), C=C, tol=1e-9, max_passes=1500)
+        result = minimise(case.oracle, Bundle(), C=C, tol=1e-8, max_passes=1500)
+        assert_optimal(result, first.certificate.primal, 1e-7)
+        assert_optimal(result, second.certificate.primal, 1e-7)
+        assert result.check() == result.certificate
+        radius = float(np.linalg.norm(first.w))
+        value = first.certificate.primal - 0.5 * radius**2
+        if value > 1e-3:
+            ball = minimise(case.oracle, Bundle(radius), C=C, tol=1e-7, max_passes=1500)
+            assert_optimal(ball, value)
+            assert ball.certificate.primal == pytest.approx(C * case.listed.slacks(ball.w).sum(), rel=1e-10)
+            assert np.linalg.norm(ball.w) <= radius * (1 + 1e-9)
+
+
+def test_a_structured_problem_without_loss_in_its_ball() -> None:
+    case = named_cases()["hamming"]
+    for radius in (30.0, 1e3):
+        found = minimise(case.oracle, Bundle(radius), C=30.0, tol=1e-7, max_passes=500).certificate
+        assert found.status is Status.CONVERGED
+        assert found.dual == 0.0 <= found.primal <= 1e-9, found  # a sum of numbers of up to 1e3
+
+
+# numbers of planes
+
+
+def rounds_to(gap: float, run: Any) -> int:
+    """Rounds until the gap is at most that."""
+    for count in range(1, 10_000):
+        if run.advance().gap <= gap:
+            return count
+    raise AssertionError("it never came so near")
+
+
+def most_rounds(loss_at_0: float, longest: float, gap: float) -> int:
+    """Theorem 5 of Joachims, Finley and Yu (2009), times C: with ``longest = C R`` and ``gap = C epsilon``."""
+    assert gap <= 4.0 * longest**2
+    return max(0, math.ceil(math.log2(loss_at_0 / (4.0 * longest**2)))) + math.ceil(16.0 * longest**2 / gap)
+
+
+@pytest.mark.parametrize("share", [0.01, 1.0])
+def test_rounds_of_a_linear_machine_stay_under_the_bound_of_theory(share: float) -> None:
+    for seed in range(4):
+        for Cn in (1e-3, 0.05, 1.0):
+            n = 200
+            problem = random_problem(seed, "hinge", "none", 1.0, n=n, d=5)
+            c = np.full(n, Cn / n)
+            task = task_of(problem, Perceptron(), 1e-9)
+            task.terms = hinge(problem.y, c)
+            longest = Cn * float(np.linalg.norm(problem.X, axis=1).max())
+            gaps = [4.0 * longest**2 / 2**k for k in range(4)]
+            limits = [most_rounds(Cn, longest, gap) for gap in gaps]
+            assert limits[0] <= 20, "a bound that nothing could break"
+            for gap, limit in zip(gaps, limits, strict=True):
+                assert rounds_to(gap, Bundle(share=share).start(task)) <= limit
+
+
+@pytest.mark.parametrize("solver", [Bundle(), OneSlack(cached_rounds=0), OneSlack()])
+def test_rounds_of_structured_problems_stay_under_the_bound_of_theory(solver: Any) -> None:
+    for name in ("multiclass", "costs", "hamming", "label costs"):
+        case = named_cases()[name]
+        for C in (1e-3, 0.02, 0.5):
+            task = structured_task(case, C)
+            longest = C * sum(float(np.linalg.norm(psi, axis=1).max()) for psi in case.listed.psi)
+            at_0 = C * sum(float(loss.max()) for loss in case.listed.loss)
+            gaps = [4.0 * longest**2 / 2**k for k in range(4)]
+            for gap in gaps:
+                assert rounds_to(gap, solver.start(task)) <= most_rounds(at_0, longest, gap)
+
+
+def structured_task(case: Case, C: float, tol: float = 1e-9) -> Task:
+    return Task(case.oracle, C, np.ones(case.n), np.arange(case.n), np.random.default_rng(0), tol)
+
+
+def test_planes_of_the_n_slack_method_stay_under_the_bound_of_theory() -> None:
+    """Theorem 18 of Tsochantaridis and others (2005), with ``C/n`` in the place of their ``C``."""
+    rng = np.random.default_rng(1)
+    for n in (10, 40):
+        X, y = rng.normal(size=(n, 3)), rng.integers(0, 3, n)
+        y[:3] = 0, 1, 2
+        case = multiclass_case(X, y)
+        for C, tol in ((0.01, 0.1), (0.1, 0.5)):
+            result = minimise(case.oracle, NSlack(batch=1), C=C, tol=tol, max_passes=200, random_state=0)
+            assert result.certificate.status is Status.CONVERGED
+            assert result.planes is not None
+            epsilon = 0.5 * tol * result.certificate.dual / (C * n)
+            R = max(float(np.linalg.norm(psi, axis=1).max()) for psi in case.listed.psi)
+            limit = max(2 * n / epsilon, 8 * C * n * R**2 / epsilon**2)
+            added = active_counts(result.planes)[0] - n  # each begins with the truth
+            assert 0 < added <= min(limit, 2 * n)  # of each example there are two wrong classes
+
+
+def test_rounds_do_not_grow_with_the_number_of_rows() -> None:
+    rng = np.random.default_rng(0)
+    passes = []
+    for n in (300, 3000, 30_000):
+        X = rng.normal(size=(n, 5))
+        y = np.where(X[:, 0] + 0.5 * rng.normal(size=n) > 0, 1.0, -1.0)
+        c = np.full(n, 100.0 / n)
+        task = LinearTask(Rows(X), hinge(y, c), 100.0 / n, np.ones(n), "free", 1e-4, rng)
+        result = solve(task)
+        assert result.certificate.status is Status.CONVERGED
+        passes.append(result.certificate.passes)
+    assert passes[-1] <= 1.5 * passes[0], passes
+
+
+def test_copies_of_rows_are_weights() -> None:
+    problem = random_problem(6, "hinge", "free", 1.0, n=40, d=4)
+    problem.c = np.random.default_rng(0).integers(1, 5, 40).astype(float)
+    times = problem.c.astype(int)
+    copies = Small(np.repeat(problem.X, times, 0), np.repeat(problem.y, times), np.ones(times.sum()), "hinge", "free")
+    first, second = solve(problem.task(1e-12)), solve(copies.task(1e-12))
+    np.testing.assert_allclose(first.w, second.w, rtol=0, atol=1e-9)
+
+
+# how it is reached and what it refuses
+
+
+def test_losses_with_kinks_are_for_the_bundle_method() -> None:
+    problem = random_problem(0, "hinge", "free", 1.0, n=50)
+    model = SVMClassifier(loss=largest(LINES["kinks"]), tol=1e-6).fit(problem.X, problem.y)
+    assert (model.solver_, model.solver_reason_) == ("bundle", "the loss has kinks and no sum of hinges")
+    problem.c = np.ones(50)
+    assert model.certificate_.primal == pytest.approx(lines_optimum(problem, LINES["kinks"]), rel=2e-6)
+    X = problem.X[model.support_]
+    residual = 2.0 * model.dual_residual_[0] + 1e-12
+    np.testing.assert_allclose(model.dual_coef_[0] @ X, model.coef_[0], rtol=0, atol=residual)
+    assert 0 < len(model.support_) < 50
+    model = SVMClassifier(loss="perceptron").fit(problem.X, problem.y)
+    assert (model.solver_, model.certificate_.primal) == ("bundle", 0.0)
+
+
+def test_by_name_and_as_an_object() -> None:
+    problem = random_problem(0, "hinge", "free", 1.0, n=50)
+    usual = SVMClassifier(tol=1e-7).fit(problem.X, problem.y)
+    model = SVMClassifier(tol=1e-7, solver="bundle").fit(problem.X, problem.y)
+    assert model.solver_ == "bundle"
+    np.testing.assert_allclose(model.coef_, usual.coef_, atol=1e-3)
+    assert model.certificate_.primal == pytest.approx(usual.certificate_.primal, rel=1e-6)
+    model.set_params(solver=Bundle(radius=0.5)).fit(problem.X, problem.y)
+    assert np.linalg.norm(model.coef_) == pytest.approx(0.5, rel=1e-9)
+    slack = np.maximum(1.0 - np.where(problem.y > 0, 1.0, -1.0) * model.decision_function(problem.X), 0.0)
+    assert model.certificate_.primal == pytest.approx(slack.sum(), rel=1e-9)
+    wide = SVMClassifier(solver=Bundle(radius=100.0)).fit(problem.X[:, :1], problem.X[:, 0] > 0.4)
+    assert wide.certificate_.primal == 0.0
+
+
+def test_features_of_other_sizes() -> None:
+    """No overflow on the way, although the first minimiser of the model is far off."""
+    problem = random_problem(0, "hinge", "free", 1.0, n=50)
+    for loss in ("exponential", "squared_hinge", "hinge"):
+        for size in (1e-4, 1e4):
+            X = size * problem.X
+            model = SVMClassifier(loss=loss, solver="bundle", tol=1e-5).fit(X, problem.y)
+            other = SVMClassifier(loss=loss, tol=1e-5, max_passes=5000).fit(X, problem.y)
+            assert model.certificate_.status is Status.CONVERGED
+            assert model.certificate_.primal == pytest.approx(other.certificate_.primal, rel=2e-5)
+
+
+def test_a_run_cut_short_is_honest() -> None:
+    problem = random_problem(1, "hinge", "free", 50.0)
+    value = problem.optimum()
+    for radius in (None, 1.0):
+        found = solve(problem.task(1e-9), Bundle(radius), max_passes=4).certificate
+        assert found.status is Status.PASS_LIMIT
+        if radius is None:
+            assert found.dual <= value <= found.primal * (1 + 1e-9)
+        assert found.dual < found.primal
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"radius": 0.0}, "radius must be a positive finite number or None, not 0.0"),
+        ({"radius": math.nan}, "radius must be a positive finite number"),
+        ({"radius": math.inf}, "radius must be a positive finite number"),
+        ({"share": 0.0}, "share must be above 0 and at most 1, not 0.0"),
+        ({"share": 1.5}, "share must be above 0"),
+        ({"keep_rounds": 0}, "keep_rounds must be at least 1, not 0"),
+    ],
+)
+def test_options_are_checked(options: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Bundle(**options)
+
+
+def test_tasks_without_weights_are_refused() -> None:
+    task = KernelTask.__new__(KernelTask)
+    task.name = "SVMClassifier"
+    with pytest.raises(DataError, match="SVMClassifier: bundle is for linear and structured machines"):
+        Bundle().start(task)
