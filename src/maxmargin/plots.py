@@ -12,17 +12,31 @@ import io
 import math
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Self
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .data.text import replacing
 from .errors import DataError, MissingDependencyError
+from .losses import MARGIN_LOSSES, CustomLoss, Logistic, MarginLoss
 from .problem import relative_gap
 
-__all__ = ["Display", "GapDisplay", "ObjectiveDisplay", "SequenceDisplay", "TransitionDisplay"]
+if TYPE_CHECKING:
+    from .compare import Comparison
+    from .kkt import KKTReport
+
+__all__ = [
+    "CompareDisplay",
+    "Display",
+    "GapDisplay",
+    "KKTDisplay",
+    "LossDisplay",
+    "ObjectiveDisplay",
+    "SequenceDisplay",
+    "TransitionDisplay",
+]
 
 Reals = NDArray[np.float64]
 
@@ -395,6 +409,233 @@ class SequenceDisplay(Display):
                 box = dict(boxstyle="square,pad=0.15", facecolor=_WRONG, edgecolor="none")
                 style = dict(color="white", weight="bold", bbox=box)
             ax.text(left + t + 0.5, y, str(label), ha="center", va="center", fontsize=9, **style)
+
+
+class KKTDisplay(Display):
+    """Rows of a binary machine by the category that their multipliers put them in.
+
+    Of two features the plane: the line between the classes, the margins (dashed), and from every row with a slack a
+    line to the margin that it should be beyond; with a kernel, whose margins are curves, a ring of an area that is
+    proportional to the slack. Of other data the margins ``y f`` of all rows in ascending order, with their slacks. Each
+    category has a marker and a colour; in the plane markers of the second class are filled.
+
+    Parameters
+    ----------
+    report : KKTReport
+    points : array of shape (n, 2), optional
+        Features of the rows of the report; the plane is drawn where they are given.
+    score : callable, optional
+        Scores with the intercept of the report, of an array of shape (k, 2); needed with ``points``.
+    labels : sequence of two, optional
+        Names of the classes.
+    """
+
+    _MARKS = (("o", _GREY, 18), ("s", _BLUE, 42), ("^", "#B8860B", 42), ("X", _VERMILLION, 52))
+    _STEPS = 200
+
+    def __init__(
+        self,
+        report: KKTReport,
+        points: ArrayLike | None = None,
+        score: Callable[[Reals], Reals] | None = None,
+        *,
+        labels: Sequence[Any] = (-1, 1),
+    ) -> None:
+        self.report, self.score, self.labels = report, score, list(labels)
+        self.points = None if points is None else np.asarray(points, np.float64)
+        if self.points is not None and (self.points.shape != (len(report.rows), 2) or score is None):
+            raise DataError(f"the plane needs a score and points of shape {(len(report.rows), 2)}")
+
+    @classmethod
+    def from_estimator(
+        cls, model: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, *, ax: Any = None, **options: Any
+    ) -> KKTDisplay:
+        """Draw the report of a model on its training data; parameters and errors of :func:`~maxmargin.kkt_report`."""
+        from .kkt import kkt_report
+
+        report = kkt_report(model, X, y, sample_weight, **options)
+        points, score = None, None
+        if model.n_features_in_ == 2 and model.kernel != "precomputed":
+            rows = X.toarray() if hasattr(X, "toarray") else np.asarray(X, np.float64)
+            points, shift = rows[report.rows], report.b - float(model.intercept_[0])
+
+            def score(grid: Reals) -> Reals:
+                return np.asarray(model.decision_function(grid)) + shift
+
+        return cls(report, points, score, labels=model.classes_.tolist()).plot(ax)
+
+    def _draw(self, ax: Any) -> None:
+        if self.points is None:
+            self._draw_margins(ax)
+        else:
+            self._draw_plane(ax, self.points)
+        report = self.report
+        slacks = f"{report.errors} errors, sum of slacks {report.error_bound:.4g}"
+        ax.set_title(f"{report.name}, C={report.C:g}: {slacks}", fontsize=11)
+        ax.spines[["top", "right"]].set_visible(False)
+        for name, count, (marker, colour, size) in zip(report.category_names, report.counts, self._MARKS):
+            ax.scatter([], [], size, colour, marker=marker, label=f"{name}: {count}", linewidths=0)
+        ax.legend(frameon=False, fontsize=8, ncols=4, loc="upper center", bbox_to_anchor=(0.5, -0.13))
+
+    def _draw_margins(self, ax: Any) -> None:
+        report = self.report
+        order = np.argsort(report.margins, kind="stable")
+        place, margins, missing = np.arange(len(order)), report.margins[order], report.xi[order]
+        short = missing > 0.0
+        ax.vlines(place[short], margins[short], (margins + missing)[short], color=_GREY, linewidth=0.8, zorder=1)
+        ax.axhline(0.0, color=_INK, linewidth=1.2)
+        if (report.wanted == 1.0).all():
+            ax.axhline(1.0, color=_INK, linewidth=1.0, linestyle="--")
+        for k, (marker, colour, size) in enumerate(self._MARKS):
+            mine = report.category[order] == k
+            ax.scatter(place[mine], margins[mine], size, colour, marker=marker, linewidths=0, zorder=2)
+        ax.set(xlabel="rows in ascending order", ylabel="margin y f")
+
+    def _draw_plane(self, ax: Any, points: Reals) -> None:
+        report = self.report
+        low, high = points.min(0), points.max(0)
+        room = 0.08 * np.where(high > low, high - low, 1.0)
+        axes = [np.linspace(low[j] - room[j], high[j] + room[j], self._STEPS) for j in range(2)]
+        x, y = np.meshgrid(*axes)
+        assert self.score is not None
+        values = self.score(np.column_stack([x.ravel(), y.ravel()])).reshape(x.shape)
+        for level, width, dash in ((-1.0, 1.0, "dashed"), (0.0, 1.8, "solid"), (1.0, 1.0, "dashed")):
+            if values.min() < level < values.max():  # else there is nothing to draw, and a warning says so
+                ax.contour(x, y, values, [level], colors=_INK, linewidths=width, linestyles=dash, zorder=1)
+        short = report.xi > 0.0
+        if report.weights is not None and report.weights.any():
+            step = report.sign * report.xi / float(report.weights @ report.weights)
+            ends = points + step[:, None] * report.weights
+            lines = np.stack([points, ends, np.full_like(points, np.nan)], axis=1)[short].reshape(-1, 2)
+            ax.plot(lines[:, 0], lines[:, 1], color=_GREY, linewidth=0.8, zorder=1)
+        else:
+            ax.scatter(*points[short].T, 90.0 * report.xi[short], facecolors="none", edgecolors=_GREY, zorder=1)
+        for k, (marker, colour, size) in enumerate(self._MARKS):
+            mine = report.category == k
+            face = [colour if positive else "white" for positive in report.sign[mine] > 0.0]
+            ax.scatter(*points[mine].T, size, face, marker=marker, edgecolors=colour, linewidths=1.0, zorder=2)
+        ax.set(xlim=axes[0][[0, -1]], ylim=axes[1][[0, -1]])
+        first, second = self.labels
+        ax.set(xlabel=f"feature 0 (filled: {second!s:.20}, hollow: {first!s:.20})", ylabel="feature 1")
+
+
+class LossDisplay(Display):
+    """Losses of the margin ``t = y f``, with the zero-one loss that they stand for.
+
+    Parameters
+    ----------
+    losses : sequence of str or MarginLoss, optional
+        Names as of :data:`maxmargin.losses.MARGIN_LOSSES`, or losses; by default those of the library, the logistic one
+        to base 2, with which it is 1 at 0.
+    margins : tuple of (low, high), default=(-2, 3)
+
+    Raises
+    ------
+    DataError
+        When a loss is none, or the margins are no interval.
+
+    Examples
+    --------
+    >>> from maxmargin.plots import LossDisplay
+    >>> LossDisplay(["hinge", "exponential"], margins=(-1, 1)).values[:, 0].round(3).tolist()
+    [2.0, 2.718]
+    """
+
+    _STYLES = ((_INK, "-"), (_BLUE, "-"), (_BLUE, "--"), (_VERMILLION, "-"), (_VERMILLION, "--"), ("#B8860B", "-."))
+    _HIGHEST = 4.0
+
+    def __init__(
+        self, losses: Sequence[str | MarginLoss] | None = None, *, margins: tuple[float, float] = (-2.0, 3.0)
+    ) -> None:
+        if losses is None:
+            losses = ["zero_one", "hinge", "squared_hinge", Logistic(base=2.0), "exponential", "perceptron"]
+        self.losses: list[MarginLoss] = []
+        for given in losses:
+            loss = MARGIN_LOSSES.get(given) if isinstance(given, str) else given
+            if not isinstance(loss, MarginLoss):
+                raise DataError(f"{given!r} is no loss of the margin; known are {', '.join(MARGIN_LOSSES)}")
+            self.losses.append(loss)
+        low, high = margins
+        if not (math.isfinite(low) and math.isfinite(high) and low < high):
+            raise DataError(f"margins must be two numbers in ascending order, not {margins!r}")
+        self.margins = np.linspace(low, high, 1001)
+        self.values = np.array([loss.value(self.margins) for loss in self.losses])
+
+    def _draw(self, ax: Any) -> None:
+        for k, (loss, values) in enumerate(zip(self.losses, self.values)):
+            colour, dash = self._STYLES[k % len(self._STYLES)]
+            by_name = isinstance(loss, CustomLoss) or MARGIN_LOSSES.get(loss.name) == loss
+            name = loss.name if by_name else repr(loss)
+            ax.plot(self.margins, values, color=colour, linestyle=dash, linewidth=1.6, label=name)
+        ax.set(xlim=self.margins[[0, -1]], xlabel="margin y f", ylabel="loss", title="losses of the margin")
+        ax.set_ylim(-0.05, max(1.1, min(self._HIGHEST, 1.05 * float(self.values.max(initial=0.0)))))
+        ax.grid(color=_GREY, alpha=0.25, linewidth=0.6)
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.legend(frameon=False)
+
+
+class CompareDisplay(Display):
+    """Several solvers on one problem: relative gap against passes and time, and below it the test loss.
+
+    Time is that of the clock for gaps, CPU time of whole fits for test losses.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        Of :func:`~maxmargin.compare_solvers`.
+
+    Attributes
+    ----------
+    axes_ : array of matplotlib Axes
+        Where the last ``plot`` drew, of shape (1 or 2, 2).
+    """
+
+    _COLOURS = (_BLUE, _VERMILLION, "#009E73", "#CC79A7", "#B8860B", _INK, "#56B4E9", _GREY)
+    _DASHES = ("-", "--", "-.", ":")
+
+    def __init__(self, comparison: Comparison) -> None:
+        self.comparison = comparison
+        self.runs = [run for run in comparison.runs if run.certificate is not None]
+        if not self.runs:
+            raise DataError("nothing to draw: every solver refused the problem")
+        self.with_test = any(run.test_curve for run in self.runs)
+
+    def _size(self) -> tuple[float, float]:
+        return 9.0, 7.0 if self.with_test else 3.8
+
+    def _draw(self, ax: Any) -> None:
+        ax.set_axis_off()
+        grid = ax.get_subplotspec().subgridspec(2 if self.with_test else 1, 2)
+        self.axes_ = np.atleast_2d(grid.subplots())
+        for k, run in enumerate(self.runs):
+            colour, dash = (
+                self._COLOURS[k % len(self._COLOURS)],
+                self._DASHES[(k + k // len(self._COLOURS)) % len(self._DASHES)],
+            )
+            known = [record for record in run.history if 0.0 < record.relative_gap < math.inf]
+            for column, places in enumerate(([r.passes for r in known], [r.seconds for r in known])):
+                gaps = [record.relative_gap for record in known]
+                self.axes_[0, column].plot(places, gaps, dash, color=colour, linewidth=1.4, label=run.name)
+                if run.test_curve:
+                    losses = [point[2] for point in run.test_curve]
+                    self.axes_[1, column].plot(
+                        [point[column] for point in run.test_curve],
+                        losses,
+                        dash,
+                        color=colour,
+                        marker=".",
+                        linewidth=1.2,
+                    )
+        for column, what in enumerate(("passes over the data", "seconds")):
+            self.axes_[0, column].set(xscale="log", yscale="log", ylabel="relative gap" if column == 0 else "")
+            if self.with_test:
+                label = f"test: {self.comparison.measure}" if column == 0 else ""
+                self.axes_[1, column].set(xscale="log", ylabel=label)
+            self.axes_[-1, column].set_xlabel(what)
+        for each in self.axes_.ravel():
+            each.grid(color=_GREY, alpha=0.25, linewidth=0.6)
+            each.spines[["top", "right"]].set_visible(False)
+        self.axes_[0, 0].legend(frameon=False, fontsize="small")
 
 
 def _fitted(estimator: Any, name: str) -> Any:

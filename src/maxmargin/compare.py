@@ -1,0 +1,233 @@
+"""Several solvers on one problem, side by side: a table, and the data of a picture."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sklearn.base import clone, is_regressor
+
+from .errors import DataError
+from .problem import Certificate
+from .solvers.loop import Record
+
+__all__ = ["Comparison", "SolverRun", "compare_fits", "compare_solvers", "solver_names"]
+
+
+@dataclass(frozen=True)
+class SolverRun:
+    """What one solver did.
+
+    Attributes
+    ----------
+    name : str
+    refused : str
+        Why it was not tried; empty when it was.
+    certificate : Certificate or None
+    seconds : float
+        CPU time of the fit, all threads together, validation and encoding of the data included.
+    test_loss : float or None
+    history : list of Record
+        Of the hardest problem where there are several.
+    test_curve : list of (passes, seconds, test loss)
+        Of fits stopped after 2, 4, 8, ... passes: the same runs, as the seed is the same.
+    """
+
+    name: str
+    refused: str = ""
+    certificate: Certificate | None = None
+    seconds: float = 0.0
+    test_loss: float | None = None
+    history: list[Record] = field(default_factory=list, repr=False)
+    test_curve: list[tuple[int, float, float]] = field(default_factory=list, repr=False)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Answer of :func:`compare_solvers`; ``print`` shows the table.
+
+    Attributes
+    ----------
+    runs : list of SolverRun
+        In the order asked for.
+    measure : str
+        What the test loss is; empty without test data.
+    """
+
+    runs: list[SolverRun]
+    measure: str = ""
+
+    @property
+    def best(self) -> SolverRun:
+        """The fastest one that reached the tolerance; where none did, the one of the smallest gap.
+
+        Raises
+        ------
+        DataError
+            When every solver refused the problem.
+        """
+        tried = [run for run in self.runs if run.certificate is not None]
+        if not tried:
+            raise DataError("every solver refused the problem: " + "; ".join(run.refused for run in self.runs))
+        done = [run for run in tried if run.certificate is not None and run.certificate.status.ok]
+        if done:
+            return min(done, key=lambda run: run.seconds)
+        return min(tried, key=lambda run: run.certificate.relative_gap if run.certificate else 0.0)
+
+    def __str__(self) -> str:
+        with_test = any(run.test_loss is not None for run in self.runs)
+        header = ["solver", "passes", "calls", "CPU s", "primal", "dual", "gap", *(["test"] if with_test else []), ""]
+        rows = [header]
+        for run in self.runs:
+            found = run.certificate
+            if found is None:
+                continue
+            rows.append([
+                run.name, str(found.passes), _short(found.oracle_calls), f"{run.seconds:.3g}", f"{found.primal:.6g}",
+                f"{found.dual:.6g}", f"{found.relative_gap:.1e}",
+                *([f"{run.test_loss:.4g}" if run.test_loss is not None else ""] if with_test else []),
+                str(found.status),
+            ])  # fmt: skip
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = [
+            "  ".join(
+                cell.ljust(width) if k in (0, len(header) - 1) else cell.rjust(width)
+                for k, (cell, width) in enumerate(zip(row, widths, strict=True))
+            ).rstrip()
+            for row in rows
+        ]
+        lines += [f"{run.name}: {run.refused}" for run in self.runs if run.refused]
+        if self.measure and with_test:
+            lines.append(f"test: {self.measure}")
+        return "\n".join(lines)
+
+
+def compare_solvers(
+    estimator: Any,
+    X: Any,
+    y: Any = None,
+    solvers: Iterable[Any] | None = None,
+    *,
+    X_test: Any = None,
+    y_test: Any = None,
+    curve: bool = True,
+    **fit_parameters: Any,
+) -> Comparison:
+    """Fit copies of an estimator by several solvers.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Of this library, with its ``C``, ``tol``, ``max_passes`` and so on set; it is not changed.
+    X, y : data
+        As its ``fit`` takes them; ``fit_parameters`` too, such as ``sample_weight``.
+    solvers : iterable of str or solver objects, optional
+        All that the estimator knows by default. A solver that is not for the problem is noted with its own message.
+    X_test, y_test : data, optional
+        For the test loss: the share of errors of a classifier, the mean absolute error of a regressor, and 1 minus the
+        estimator's ``score`` of any other.
+    curve : bool, default=True
+        Follow the test loss along the passes; this about doubles the time.
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    ValueError
+        When the data are not such as the estimator takes: every solver would refuse them.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from maxmargin import SVMClassifier, compare_solvers
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> found = compare_solvers(SVMClassifier(max_passes=200), X, y, ["coordinate_ascent", "interior_point"])
+    >>> [run.certificate.status.ok for run in found.runs]
+    [False, True]
+    """
+    if (X_test is None) != (y_test is None):
+        raise ValueError("compare_solvers: give both X_test and y_test, or neither")
+
+    def fit(model: Any) -> None:
+        model.fit(*((X,) if y is None else (X, y)), **fit_parameters)
+
+    def test(model: Any) -> float:
+        return _test_loss(model, X_test, y_test)
+
+    measure = "mean absolute error" if is_regressor(estimator) else "1 - score"
+    return compare_fits(estimator, fit, solvers, None if X_test is None else test, measure, curve=curve)
+
+
+def compare_fits(
+    estimator: Any,
+    fit: Callable[[Any], None],
+    solvers: Iterable[Any] | None = None,
+    test: Callable[[Any], float] | None = None,
+    measure: str = "",
+    *,
+    curve: bool = True,
+) -> Comparison:
+    """The same for any way to fit a copy of the estimator, and any test loss of a fitted one, ``measure`` by name."""
+    wanted: Sequence[Any] = solver_names(estimator) if solvers is None else list(solvers)
+    if not wanted:
+        raise ValueError("compare_solvers: no solver to compare")
+    runs = [_run(estimator, solver, fit, test, curve) for solver in wanted]
+    if all(run.refused for run in runs) and len({run.refused for run in runs}) == 1:
+        raise DataError(runs[0].refused)
+    return Comparison(runs, "" if test is None else measure)
+
+
+def solver_names(estimator: Any) -> list[str]:
+    """Names of all solvers that an estimator knows, without ``"auto"``."""
+    names: list[str] = [name for name in estimator._solver_names() if name != "auto"]
+    return names
+
+
+def _run(
+    estimator: Any, solver: Any, fit: Callable[[Any], None], test: Callable[[Any], float] | None, curve: bool
+) -> SolverRun:
+    name = solver if isinstance(solver, str) else str(getattr(solver, "name", solver))
+    model = clone(estimator).set_params(solver=solver)
+    try:
+        # first a short fit, so that no time goes to compiling
+        _timed(clone(model).set_params(max_passes=2), fit)
+        seconds = _timed(model, fit)
+    except ValueError as error:
+        return SolverRun(name, refused=str(error))
+    certificate, points = model.certificate_, []
+    if test is None:
+        return SolverRun(name, "", certificate, seconds, None, list(model.history_))
+    if curve:
+        passes = 2
+        while passes < certificate.passes:
+            partial = clone(estimator).set_params(solver=solver, max_passes=passes)
+            spent = _timed(partial, fit)
+            points.append((int(partial.certificate_.passes), spent, test(partial)))
+            passes *= 2
+    loss = test(model)
+    points.append((int(certificate.passes), seconds, loss))
+    return SolverRun(name, "", certificate, seconds, loss, list(model.history_), points)
+
+
+def _timed(model: Any, fit: Callable[[Any], None]) -> float:
+    """CPU seconds of a fit, whose early end is no surprise here."""
+    began = time.process_time()
+    model._quiet = True
+    fit(model)
+    return time.process_time() - began
+
+
+def _test_loss(model: Any, X: Any, y: Any) -> float:
+    return float(abs(model.predict(X) - y).mean()) if is_regressor(model) else 1.0 - float(model.score(X, y))
+
+
+def _short(count: int) -> str:
+    """Of large numbers three digits."""
+    for unit, name in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
+        if count >= unit:
+            return f"{count / (1e3 if name == 'k' else unit):.3g}{name}"
+    return str(count)

@@ -1,0 +1,110 @@
+"""Solvers side by side: what the table says is what the fits say, and who is not for the problem says so."""
+
+from __future__ import annotations
+
+import re
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
+from sklearn.preprocessing import scale
+
+from maxmargin import MulticlassSVM, StructuredSVM, SVMClassifier, SVMRegressor, compare_solvers
+from maxmargin.compare import solver_names
+from maxmargin.errors import DataError
+from maxmargin.solvers.linear.coordinate_ascent import CoordinateAscent
+
+X, Y = load_breast_cancer(return_X_y=True)
+X = scale(X)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_figures_are_those_of_the_fits() -> None:
+    model = SVMClassifier(max_passes=300, tol=1e-4, random_state=0)
+    found = compare_solvers(
+        model, X[::2], Y[::2], ["interior_point", CoordinateAscent()], X_test=X[1::2], y_test=Y[1::2]
+    )
+    assert [run.name for run in found.runs] == ["interior_point", "coordinate_ascent"]
+    for run in found.runs:
+        fitted = SVMClassifier(max_passes=300, tol=1e-4, random_state=0, solver=run.name).fit(X[::2], Y[::2])
+        assert run.certificate is not None
+        assert run.certificate.primal == fitted.certificate_.primal
+        assert run.certificate.passes == fitted.certificate_.passes
+        assert run.test_loss == 1.0 - fitted.score(X[1::2], Y[1::2])
+        assert run.test_curve[-1] == (fitted.certificate_.passes, run.seconds, run.test_loss)
+        passes = [point[0] for point in run.test_curve]
+        assert passes == sorted(set(passes))
+        assert len(passes) > 2
+        half = SVMClassifier(max_passes=4, tol=1e-4, random_state=0, solver=run.name)
+        with pytest.warns(match="pass limit"):
+            half.fit(X[::2], Y[::2])
+        assert run.test_curve[1][2] == 1.0 - half.score(X[1::2], Y[1::2])
+    assert model.solver == "auto"
+    assert not hasattr(model, "coef_")
+    assert found.best.certificate is not None
+    assert found.best.certificate.status.ok
+
+
+def test_every_solver_that_is_for_the_problem_ends_at_the_same_point() -> None:
+    found = compare_solvers(SVMClassifier(C=0.01, max_passes=3000, random_state=0), X, Y)
+    values = {run.name: run.certificate.primal for run in found.runs if run.certificate and run.certificate.status.ok}
+    assert len(values) >= 3
+    assert np.ptp(list(values.values())) <= 2e-3 * min(values.values())
+
+
+def test_who_is_not_for_the_problem_says_so() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        compare_solvers(SVMClassifier(max_passes=3), X, Y, ["coordinate_ascent"])
+    found = compare_solvers(SVMClassifier(), X, Y, ["newton", "interior_point"])
+    assert found.runs[0].certificate is None
+    assert "needs a loss with" in found.runs[0].refused
+    assert "newton: SVMClassifier: Newton's method needs" in str(found)
+    with pytest.raises(DataError, match="one class only"):
+        compare_solvers(SVMClassifier(), X, np.zeros(len(X)))
+    refused = compare_solvers(SVMClassifier(), X, Y, ["newton", "no_such"])
+    with pytest.raises(DataError, match="every solver refused the problem.*needs a loss.*no_such"):
+        _ = refused.best
+    with pytest.raises(ValueError, match="both X_test and y_test"):
+        compare_solvers(SVMClassifier(), X, Y, X_test=X)
+    with pytest.raises(ValueError, match="no solver"):
+        compare_solvers(SVMClassifier(), X, Y, [])
+
+
+def test_names() -> None:
+    assert {"coordinate_ascent", "interior_point", "newton", "gradient_descent"} <= set(solver_names(SVMClassifier()))
+    assert "block_smo" in solver_names(SVMClassifier(kernel="rbf"))
+    assert "coordinate_ascent" not in solver_names(SVMClassifier(kernel="rbf"))
+    assert {"coordinate_ascent", "one_slack"} <= set(solver_names(MulticlassSVM()))
+    assert {"frank_wolfe", "n_slack", "one_slack", "perceptron"} <= set(solver_names(StructuredSVM(None)))
+
+
+def test_the_table() -> None:
+    digits, labels = load_digits(return_X_y=True)
+    model = MulticlassSVM(C=0.01, tol=1e-2, max_passes=60, random_state=0)
+    names = ["frank_wolfe", "one_slack"]
+    found = compare_solvers(
+        model, digits[:600] / 16, labels[:600], names, X_test=digits[600:] / 16, y_test=labels[600:], curve=False
+    )
+    lines = str(found).splitlines()
+    assert lines[0].split() == ["solver", "passes", "calls", "CPU", "s", "primal", "dual", "gap", "test"]
+    assert [line.split()[0] for line in lines[1:3]] == names
+    assert all(re.search(r"\d\.\de-\d\d +0\.\d+ +converged$", line) for line in lines[1:3])
+    assert lines[3] == "test: 1 - score"
+    assert max(map(len, lines)) <= 100
+    assert [len(run.test_curve) for run in found.runs] == [1, 1]
+
+
+def test_regression_and_weights() -> None:
+    data, values = load_diabetes(return_X_y=True)
+    weight = np.r_[np.zeros(10), np.ones(len(values) - 10)]
+    names = ["interior_point", "coordinate_ascent"]
+    found = compare_solvers(
+        SVMRegressor(random_state=0), data, values, names, X_test=data, y_test=values, sample_weight=weight, curve=False
+    )
+    expected = SVMRegressor(solver="interior_point").fit(data[10:], values[10:])
+    assert found.measure == "mean absolute error"
+    assert found.runs[0].certificate is not None
+    assert found.runs[0].certificate.primal == pytest.approx(expected.certificate_.primal, rel=1e-6)
+    assert found.runs[0].test_loss == pytest.approx(np.abs(expected.predict(data) - values).mean(), rel=1e-3)
