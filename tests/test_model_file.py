@@ -9,6 +9,7 @@ import io
 import json
 import os
 import pickle
+import re
 import tempfile
 import tracemalloc
 import zipfile
@@ -38,6 +39,7 @@ from maxmargin import (
 )
 from maxmargin.data.container import Contents, read_container, write_container
 from maxmargin.errors import ModelFileError, StructureError
+from maxmargin.losses import CustomLoss, Exponential, Hinge, Logistic, SquaredHinge
 from maxmargin.model_file import load_with_metadata
 from maxmargin.structures.multiclass import Multiclass
 
@@ -91,6 +93,9 @@ def assert_same(saved: Any, loaded: Any, X: Any) -> None:
     assert old.keys() == new.keys()
     assert [name for name in old if not same_values(old[name], new[name])] == []
     fitted = {name for name in vars(saved) if name.endswith("_") and not name.startswith("_") and name != "_structure_"}
+    if "dual_residual_" in fitted:  # of linear machines the weights are kept, not the dual point
+        fitted -= {"dual_residual_", "dual_coef_", "support_", "n_support_"}
+        assert not {"dual_coef_", "support_", "n_support_"} & set(vars(loaded))
     assert fitted <= set(vars(loaded))
     assert [name for name in fitted if not same_values(getattr(saved, name), getattr(loaded, name))] == []
     assert same_values(list(saved.predict(X)), list(loaded.predict(X)))
@@ -123,6 +128,11 @@ PLAIN_MACHINES: list[Any] = [
     SVMClassifier(kernel="rbf", class_weight="balanced"),
     SVMClassifier(kernel="poly", multi_class="ovo", coef0=1.0),
     SVMClassifier(nu=0.3),
+    SVMClassifier(loss="logistic"),
+    SVMClassifier(loss=Logistic(), multi_class="ovo"),
+    SVMClassifier(loss=Logistic(base=2.0), kernel="rbf"),
+    SVMClassifier(loss=Exponential(), fit_intercept=False),
+    SVMClassifier(loss=SquaredHinge(), kernel="poly"),
     SVMRegressor(loss="squared_epsilon_insensitive"),
     SVMRegressor(kernel="sigmoid"),
     SVMRegressor(kernel="rbf", nu=0.5, penalize_intercept=False),
@@ -152,6 +162,50 @@ def test_a_kernel_of_ones_own_is_not_kept(tmp_path: Path) -> None:
     with pytest.raises(ModelFileError, match="the parameter kernel .* is of type function"):
         save_model(model, tmp_path / "m.model")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_probabilities_come_back_in_another_process(tmp_path: Path, run_python: Callable[..., str]) -> None:
+    rows = np.random.default_rng(0).normal(size=(30, 3))
+    y = np.array(["a", "b", "c"])[np.digitize(rows[:, 0], [-0.5, 0.5])]
+    models = [SVMClassifier(loss=loss).fit(rows, y) for loss in ("logistic", Logistic(base=2.0))]
+    for k, model in enumerate(models):
+        save_model(model, tmp_path / f"{k}.model")
+    code = f"""
+import numpy as np
+from maxmargin import load_model
+for k in range(2):
+    model = load_model(f"{tmp_path}/{{k}}.model")
+    p = model.predict_proba(np.random.default_rng(0).normal(size=(30, 3)))
+    print(repr(model.loss), p.tobytes().hex())
+"""
+    expected = [f"{model.loss!r} {model.predict_proba(rows).tobytes().hex()}" for model in models]
+    assert run_python(code).splitlines() == expected
+    assert not hasattr(back(SVMClassifier(loss=Hinge()).fit(rows, y), tmp_path), "predict_proba")
+
+
+def test_a_loss_of_ones_own_is_not_kept(tmp_path: Path) -> None:
+    class Own(Logistic):
+        pass
+
+    own = CustomLoss(np.square, lambda t: 2.0 * t, lambda t: np.full_like(t, 2.0), name="square")
+    for loss in (own, Own()):
+        model = SVMClassifier(loss=loss).fit([[0.0], [1.0]], [0, 1])
+        with pytest.raises(
+            ModelFileError, match=rf"^the parameter loss {re.escape(repr(loss))} is of type {type(loss).__name__}; a "
+        ):
+            save_model(model, tmp_path / "m.model")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "loss", [[], ["own"], ["zero_one"], ["logistic", 1.0], ["logistic", "2"], ["hinge", 2.0], {}, "logistic"]
+)
+def test_losses_that_are_none_are_refused(loss: Any, tmp_path: Path) -> None:
+    def change(contents: Contents) -> None:
+        contents.values["parameters"]["loss"] = {"loss": loss}
+
+    model = SVMClassifier(loss=Logistic()).fit([[0.0], [1.0]], [0, 1])
+    refused(tampered(model, tmp_path / "m.model", change), "parts of this SVMClassifier do not fit together")
 
 
 @pytest.mark.parametrize(

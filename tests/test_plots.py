@@ -15,7 +15,8 @@ import pytest
 from maxmargin import MulticlassSVM, SequenceSVM
 from maxmargin.errors import DataError, MissingDependencyError
 from maxmargin.hmm import GenerativeHMM
-from maxmargin.plots import Display, GapDisplay, ObjectiveDisplay, SequenceDisplay, TransitionDisplay
+from maxmargin.losses import CustomLoss, Logistic
+from maxmargin.plots import Display, GapDisplay, LossDisplay, ObjectiveDisplay, SequenceDisplay, TransitionDisplay
 
 PASSES, PRIMAL, DUAL = [1, 2, 3, 3], [9.0, 6.0, 5.5, 5.2], [1.0, 4.0, 4.8, 5.0]
 EXACT = [False, True, False, True]
@@ -189,6 +190,29 @@ def test_pixels_are_the_first_features() -> None:
 def test_readings_that_do_not_fit_are_refused(pictures: Any, truth: Any, found: Any, message: str) -> None:
     with pytest.raises(DataError, match=message):
         SequenceDisplay(pictures, truth, {"model": found})
+
+
+def test_losses_against_the_margin() -> None:
+    pytest.importorskip("matplotlib")
+    own = CustomLoss(np.square, lambda t: 2.0 * t, name="own")
+    display = LossDisplay(["zero_one", "hinge", Logistic(), Logistic(base=2.0), own], margins=(-1.0, 2.0)).plot()
+    lines = display.ax_.get_lines()
+    t = lines[0].get_xdata()
+    assert (t[0], t[-1]) == (-1.0, 2.0)
+    formulas = [t <= 0.0, np.maximum(0.0, 1.0 - t), np.log1p(np.exp(-t)), np.log2(1.0 + np.exp(-t)), t * t]
+    for line, formula in zip(lines, formulas, strict=True):
+        np.testing.assert_allclose(line.get_ydata(), formula, rtol=1e-12, atol=1e-14)
+    names = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert names == ["zero_one", "hinge", "logistic", "Logistic(base=2)", "own"]
+    assert len({(line.get_color(), line.get_linestyle()) for line in LossDisplay().plot().ax_.get_lines()}) == 6
+    assert LossDisplay().plot().ax_.get_ylim()[1] == 4.0  # the exponential one goes on
+    assert LossDisplay(["zero_one"]).plot().ax_.get_xlabel()
+    with pytest.raises(
+        DataError, match="'log' is no loss of the margin; known are hinge, squared_hinge, logistic, exp"
+    ):
+        LossDisplay(["log"])
+    with pytest.raises(DataError, match="margins must be two numbers in ascending order"):
+        LossDisplay(margins=(1.0, -1.0))
 
 
 def test_a_file_appears_in_one_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,9 +13,13 @@ from ._version import __version__
 if TYPE_CHECKING:
     from .auc import AUCClassifier
     from .classifier import SVMClassifier
+    from .compare import compare_solvers
+    from .hard_margin import HardMarginSVM
+    from .kkt import kkt_report
     from .model_file import load_model, save_model
     from .multiclass import MulticlassSVM
     from .one_class import OneClassSVM
+    from .path import SVMPath, svm_path
     from .problem import Certificate
     from .ranking import SVMRanker
     from .regressor import SVMRegressor
@@ -27,9 +31,11 @@ if TYPE_CHECKING:
 __all__ = [
     "AUCClassifier",
     "Certificate",
+    "HardMarginSVM",
     "MulticlassSVM",
     "OneClassSVM",
     "SVMClassifier",
+    "SVMPath",
     "SVMRanker",
     "SVMRegressor",
     "SequenceSVM",
@@ -37,24 +43,32 @@ __all__ = [
     "TreeSVM",
     "__version__",
     "check_structure",
+    "compare_solvers",
+    "kkt_report",
     "load_model",
     "save_model",
+    "svm_path",
 ]
 
 _HOME_OF = {
     "AUCClassifier": "auc",
     "Certificate": "problem",
+    "HardMarginSVM": "hard_margin",
     "MulticlassSVM": "multiclass",
     "OneClassSVM": "one_class",
     "SVMClassifier": "classifier",
+    "SVMPath": "path",
     "SVMRanker": "ranking",
     "SVMRegressor": "regressor",
     "SequenceSVM": "sequence",
     "StructuredSVM": "structured",
     "TreeSVM": "tree",
     "check_structure": "structures.check",
+    "compare_solvers": "compare",
+    "kkt_report": "kkt",
     "load_model": "model_file",
     "save_model": "model_file",
+    "svm_path": "path",
 }
 
 

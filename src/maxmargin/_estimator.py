@@ -6,6 +6,7 @@ import hashlib
 import math
 import numbers
 import os
+import sys
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any
@@ -19,7 +20,7 @@ from sklearn.utils import check_random_state
 from ._progress import Progress
 from .errors import DataError
 from .problem import Certificate, Scaling
-from .solvers import by_name
+from .solvers import BY_NAME, by_name
 from .solvers.base import WarmStart
 from .solvers.loop import Record, Result, minimize
 from .solvers.oracle import Oracle
@@ -67,6 +68,8 @@ class MarginEstimator(BaseEstimator):
     certificate_: Certificate
     history_: list[Record]
     solver_: str
+    _quiet = False  # set where an early end is no surprise, such as in a comparison of solvers
+    notes_: tuple[str, ...]
 
     def _check_parameters(self) -> None:
         check_number(self, "C", low=0.0, low_allowed=False)
@@ -121,6 +124,10 @@ class MarginEstimator(BaseEstimator):
             self._warm = (fingerprint, result.planes)
         return result
 
+    def _solver_names(self) -> list[str]:
+        """What ``solver`` may be, for the problem as the parameters state it."""
+        return ["auto", *BY_NAME]
+
     def _seed(self) -> int | None:
         """``random_state`` as the seed of a generator."""
         seed = self.random_state
@@ -136,6 +143,16 @@ class MarginEstimator(BaseEstimator):
         progress.close(result.certificate)
         return result
 
+    def _keep_notes(self, notes: Iterable[str]) -> None:
+        """Take over what there is to say about the data, see :mod:`maxmargin._notes`, and show it after the figures."""
+        self.notes_ = tuple(notes)
+        if self.verbose:
+            for note in self.notes_:
+                self._tell(note)
+
+    def _tell(self, note: str) -> None:
+        print(f"note: {note}", file=sys.stderr, flush=True)
+
     def _finish(self, result: Result) -> None:
         """Store the figures; then speak of an early end."""
         self.certificate_ = certificate = result.certificate
@@ -145,17 +162,22 @@ class MarginEstimator(BaseEstimator):
         status = certificate.status
         if status is Status.INTERRUPTED:
             raise KeyboardInterrupt(f"{type(self).__name__}.fit was interrupted; it keeps the best model so far")
-        if not status.ok and status is not Status.STOPPED:
+        if not (status.ok or status is Status.STOPPED or self._quiet):
             gap = (
                 ""
                 if "perceptron" in certificate.solver
                 else f" at a relative gap of {certificate.relative_gap:.2g} (tol {self.tol:g})"
             )
             warnings.warn(
-                f"{type(self).__name__} stopped by {status}{gap} after {certificate.passes} passes. {status.advice}",
+                f"{type(self).__name__} stopped by {status}{gap} after {certificate.passes} passes. "
+                f"{self._advice(certificate)}",
                 ConvergenceWarning,
                 stacklevel=3,
             )
+
+    def _advice(self, certificate: Certificate) -> str:
+        """What to do about an early end."""
+        return certificate.status.advice
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = dict(super().__getstate__())

@@ -14,15 +14,22 @@ from sklearn.utils.validation import validate_data
 
 from ._estimator import check_number
 from ._machine import Machine
+from ._notes import about_contradictions, about_scales, below, hard_margin
 from .errors import DataError
 from .kernels import Kernel, make_kernel
+from .problem import Certificate
+from .solvers.ball import Ball
+from .solvers.base import WarmStart
 from .solvers.kernel.automatic import KernelAutomatic
 from .solvers.kernel.block_smo import BlockSMO
 from .solvers.kernel.interior_point import KernelInteriorPoint
 from .solvers.kernel.newton import KernelNewton
+from .solvers.kernel.row_cache import KernelValues
 from .solvers.kernel.task import KernelTask
 from .solvers.linear.rows import Rows
 from .solvers.loop import Result, run_to_tolerance
+from .solvers.projected_gradient import ProjectedGradient
+from .status import Status
 from .structures.values import check_sparse
 from .terms import LossTerms, Terms, insensitive
 
@@ -32,6 +39,7 @@ Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 _LARGEST = 1e50
+_MANY, _HOPELESS = 20_000, 300_000  # rows
 
 
 class KernelMachine(Machine):
@@ -46,6 +54,8 @@ class KernelMachine(Machine):
         Those rows; without columns for a precomputed kernel.
     dual_coef_ : float64 array of shape (n_problems, n_support)
         Their coefficients.
+    dual_residual_ : float64 array of shape (n_problems,)
+        Of linear problems without ``nu``, see :class:`~maxmargin.SVMClassifier`.
     kernel_ : Kernel
         The kernel with its parameters resolved.
     """
@@ -61,6 +71,7 @@ class KernelMachine(Machine):
     support_: Ints
     support_vectors_: Any
     dual_coef_: Reals
+    dual_residual_: Reals
     coef_: Reals
     n_features_in_: int
 
@@ -86,13 +97,7 @@ class KernelMachine(Machine):
             return super()._check_machine()
         self._check_parameters()
         check_number(self, "cache_mb", low=0.0, low_allowed=False)
-        size = float(self.cache_mb)
-        solvers: dict[str, Any] = {
-            "auto": KernelAutomatic(size),
-            "block_smo": BlockSMO(size),
-            "interior_point": KernelInteriorPoint(),
-            "newton": KernelNewton(),
-        }
+        solvers = self._kernel_solvers()
         if isinstance(self.solver, str) and self.solver in solvers:
             return solvers[self.solver]
         if isinstance(self.solver, tuple(type(solver) for solver in solvers.values())):
@@ -102,6 +107,19 @@ class KernelMachine(Machine):
             f"{type(self).__name__}: solver {self.solver!r} is not for {why}; "
             f"it must be one of {sorted(solvers)} or an object of theirs"
         )
+
+    def _kernel_solvers(self) -> dict[str, Any]:
+        size = float(self.cache_mb)
+        return {
+            "auto": KernelAutomatic(size),
+            "block_smo": BlockSMO(size),
+            "interior_point": KernelInteriorPoint(),
+            "newton": KernelNewton(),
+            "projected_gradient": ProjectedGradient(cache_mb=size),
+        }
+
+    def _solver_names(self) -> list[str]:
+        return list(self._kernel_solvers()) if self._by_kernel else super()._solver_names()
 
     def _make_kernel(self, X: Any, weight: Reals) -> Kernel:
         """The kernel for these points, of which each counts as often as its weight says."""
@@ -119,7 +137,31 @@ class KernelMachine(Machine):
                     f"the {kernel.name} kernel has values of up to {largest:.3g}: too large to compute with (at most "
                     f"{_LARGEST:g}); scale X down"
                 )
+        if X.shape[0] >= _HOPELESS and (way_out := self._way_out()):
+            warnings.warn(
+                f"{type(self).__name__}: with a kernel the time grows like the square of the number of rows, and "
+                f"{X.shape[0]} of them can take hours. {way_out}; or say how long to try by max_time",
+                UserWarning,
+                stacklevel=4,
+            )
         return kernel
+
+    def _way_out(self) -> str:
+        """What to do instead of an exact fit to very many rows, or nothing."""
+        if isinstance(self.kernel, str) and self.kernel in ("linear", "precomputed"):
+            return ""
+        return (
+            "An approximation takes minutes: make_pipeline(sklearn.kernel_approximation.Nystroem(...), "
+            f"{type(self).__name__}(kernel='linear')), see docs/kernels.md"
+        )
+
+    def _advice(self, certificate: Certificate) -> str:
+        advice = super()._advice(certificate)
+        limit = certificate.status in (Status.PASS_LIMIT, Status.TIME_LIMIT)
+        if not (limit and self._by_kernel and certificate.n_examples >= _MANY * len(np.atleast_2d(self.dual_coef_))):
+            return advice
+        way_out = self._way_out()
+        return f"{advice} {way_out}." if way_out else advice
 
     def _fit_kernel(
         self,
@@ -133,6 +175,8 @@ class KernelMachine(Machine):
         signs: bool,
         totals: Reals | None = None,
         group: Ints | None = None,
+        warm: WarmStart | None = None,
+        values: KernelValues | None = None,
     ) -> Result:
         """One problem. Without ``totals`` there is a free intercept or none."""
         if totals is None:
@@ -140,8 +184,9 @@ class KernelMachine(Machine):
         if group is None:
             group = np.zeros(terms.sign.shape, np.int64)
         task = KernelTask(
-            kernel, X, terms, C, weight, totals, group, float(self.tol), name=type(self).__name__, signs=signs
-        )
+            kernel, X, terms, C, weight, totals, group, float(self.tol), name=type(self).__name__, signs=signs, warm=warm,
+            values=KernelValues() if values is None else values,
+        )  # fmt: skip
 
         def run(**limits: Any) -> Result:
             return run_to_tolerance(task, solver, **limits)
@@ -157,9 +202,53 @@ class KernelMachine(Machine):
         if kernel.name == "precomputed":
             points = np.empty((len(used), 0))
         self.support_vectors_ = points
-        self._forget("coef_")
+        self._forget("coef_", "dual_residual_")
         if kernel.name == "linear":
             self.coef_ = np.asarray((points.T @ self.dual_coef_.T).T)
+
+    def _keep_dual(self, order: Ints, duals: list[tuple[Ints, Reals, float]]) -> Ints:
+        """Take over what :func:`dual_of` gave for linear problems over the rows ``order`` of the data.
+
+        Returns the places of the support vectors in ``order``.
+        """
+        support = np.unique(np.concatenate([places for places, _, _ in duals]))
+        self.support_ = order[support]
+        self.dual_coef_ = np.zeros((len(duals), len(support)))
+        for row, (places, values, _) in zip(self.dual_coef_, duals, strict=True):
+            row[np.searchsorted(support, places)] = values
+        self.dual_residual_ = np.array([residual for _, _, residual in duals])
+        self._forget("support_vectors_", "kernel_")
+        return support
+
+    def _notes_on(self, X: Any, *, shifts: bool = True) -> list[str]:
+        """Notes on the features; ``shifts`` says whether a free threshold makes up for a constant added to one."""
+        if not isinstance(self.kernel, str) or self.kernel == "precomputed":
+            return []
+        linear = self.kernel == "linear"
+        shifts = self.kernel == "rbf" or (linear and shifts and self._intercept == "free")
+        C = float(self.C) if linear and self.nu is None else None
+        return about_scales(X, getattr(self, "feature_names_in_", None), shifts=shifts, C=C, kernel=self.kernel)
+
+    def _notes_on_classes(self, X: Any, number: Ints, order: Ints) -> list[str]:
+        """Notes on equal rows in different classes, of the rows ``order`` of the data."""
+        if not isinstance(self.kernel, str) or self.kernel == "precomputed":
+            return []
+        return about_contradictions(X, number, order)
+
+    def _hard_margin(self, result: Result) -> float | None:
+        """See :func:`~maxmargin._notes.hard_margin`; of a problem with two classes."""
+        assert result._run is not None
+        task: Any = result._run.task
+        terms = task.terms
+        if self.nu is not None or isinstance(task, Ball) or not isinstance(terms, Terms) or terms.squared:
+            return None
+        if not task.exact:
+            return None
+        beta = result.w[: task.n] if self._by_kernel else result.dual_point.beta
+        if not below(beta, task.c):
+            return None
+        least = float((task.weight * terms.margin[:, 0]).min())
+        return hard_margin(result.certificate, float(task.weight.sum()), least, float(self.tol))
 
     def _intercept_of(self, beta: Reals, thresholds: Reals) -> float:
         """The intercept of one problem with weights ``[beta, thresholds]``."""
@@ -186,7 +275,7 @@ class KernelMachine(Machine):
             X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         except ValueError as error:
             n = self.n_features_in_
-            if "support_" in vars(self) and self.kernel_.name == "precomputed" and f"expecting {n} feat" in str(error):
+            if "kernel_" in vars(self) and self.kernel_.name == "precomputed" and f"expecting {n} feat" in str(error):
                 raise DataError(
                     f"{error} (of a precomputed kernel, rows are test points and columns the training points: "
                     f"expected shape {(X.shape[0], n)}, seen {tuple(X.shape)})"
@@ -216,7 +305,7 @@ class KernelMachine(Machine):
             "solver_reason": self.solver_reason_,
             "support": None,
         }
-        if "support_" not in vars(self):
+        if "kernel_" not in vars(self):  # weights are enough
             return parts
         kernel, points = self.kernel_, self.support_vectors_
         sparse = sp.issparse(points)
@@ -271,6 +360,24 @@ class KernelMachine(Machine):
             raise ValueError(f"a center of shape {np.shape(center)} for {d} features")
         self.kernel_ = replace(kernel, center=None if center is None else np.ascontiguousarray(center, np.float64))
         self.support_, self.dual_coef_, self.support_vectors_ = support.astype(np.int64), beta, points
+
+
+def dual_of(result: Result, d: int, part: Ints | None = None) -> tuple[Ints, Reals, float]:
+    """The dual point of a linear problem with ``d`` features over some of the rows; the result lets go of it.
+
+    Returns
+    -------
+    places : int64 array of shape (n_support,)
+        Among all rows.
+    values : float64 array of shape (n_support,)
+        Their coefficients.
+    residual : float
+        ``|w - sum_j beta_j x_j|``.
+    """
+    point, result.dual_point = result.dual_point, None
+    used = np.flatnonzero(point.beta)
+    residual = float(np.linalg.norm(result.w[:d] - point.w[:d]))
+    return used if part is None else part[used], point.beta[used], residual
 
 
 def points_of(kernel: Any, X: Any, rows: Ints) -> Any:

@@ -9,8 +9,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ._estimator import MarginEstimator, check_number
+from ._warm import Ends
+from .data._mapped_rows import rows_of
 from .errors import DataError
 from .problem import Certificate
+from .solvers.base import WarmStart
+from .solvers.bundle import Bundle
 from .solvers.gradient_descent import GradientDescent
 from .solvers.linear.automatic import Automatic
 from .solvers.linear.coordinate_ascent import CoordinateAscent
@@ -19,8 +23,11 @@ from .solvers.linear.newton import Newton
 from .solvers.linear.rows import Rows
 from .solvers.linear.task import LinearTask
 from .solvers.loop import Result, run_to_tolerance
+from .solvers.perceptron import Perceptron
+from .solvers.projected_gradient import ProjectedGradient
+from .solvers.subgradient import Pegasos, Subgradient
 from .structures.base import check_magnitude
-from .structures.rows import merge_equal_rows
+from .structures.rows import FEW_ENTRIES, merge_equal_rows
 from .structures.values import as_reals
 from .terms import LossTerms, Terms
 
@@ -29,14 +36,19 @@ __all__ = ["Machine", "counted", "sum_of"]
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-_SOLVERS: dict[str, type] = {
-    "auto": Automatic,
-    "coordinate_ascent": CoordinateAscent,
-    "interior_point": InteriorPoint,
-    "newton": Newton,
-    "gradient_descent": GradientDescent,
+_SOLVERS: dict[str, Any] = {
+    "auto": Automatic(),
+    "coordinate_ascent": CoordinateAscent(),
+    "interior_point": InteriorPoint(),
+    "newton": Newton(),
+    "bundle": Bundle(),
+    "gradient_descent": GradientDescent(),
+    "subgradient": Subgradient(),
+    "pegasos": Pegasos(),
+    "projected_gradient": ProjectedGradient(),
+    "perceptron": Perceptron(average=False),
+    "averaged_perceptron": Perceptron(),
 }
-_MERGED_ENTRIES = 100_000
 
 
 class Machine(MarginEstimator):
@@ -45,15 +57,19 @@ class Machine(MarginEstimator):
     fit_intercept: bool
     penalize_intercept: bool
     solver_reason_: str
+    n_mistakes_: Ints
 
     def _check_machine(self) -> Any:
         """Check the shared parameters; returns the solver."""
         self._check_parameters()
         if isinstance(self.solver, str) and self.solver in _SOLVERS:
-            return _SOLVERS[self.solver]()
-        if isinstance(self.solver, tuple(_SOLVERS.values())):
+            return _SOLVERS[self.solver]
+        if isinstance(self.solver, tuple(type(solver) for solver in _SOLVERS.values())):
             return self.solver
         raise ValueError(f"solver must be one of {sorted(_SOLVERS)} or an object of theirs, not {self.solver!r}")
+
+    def _solver_names(self) -> list[str]:
+        return list(_SOLVERS)
 
     def _costs(self, weight: Reals) -> Reals:
         """``C s_i``; the outer loop refuses what is too large."""
@@ -66,11 +82,31 @@ class Machine(MarginEstimator):
             return "none"
         return "penalized" if self.penalize_intercept else "free"
 
-    def _fit_linear(self, rows: Rows, terms: Terms | LossTerms, weight: Reals, solver: Any, *, signs: bool) -> Result:
+    def _ends(self, n: int, *, by_kernel: bool) -> Ends:
+        """Where the problems of a fit to ``n`` rows will end; they begin where those of the last one ended, if asked."""
+        before = vars(self).get("_warm", ("", None))[1] if self.warm_start else None
+        return Ends(n, by_kernel, before)
+
+    def _keep_ends(self, ends: Ends) -> None:
+        ends.before = None
+        self.__dict__.pop("_warm", None)
+        if self.warm_start:
+            self._warm = ("rows", ends)
+
+    def _fit_linear(
+        self,
+        rows: Rows,
+        terms: Terms | LossTerms,
+        weight: Reals,
+        solver: Any,
+        *,
+        signs: bool,
+        warm: WarmStart | None = None,
+    ) -> Result:
         """One problem; the seed is the same for each of several, so that their order does not matter."""
         task = LinearTask(
             rows, terms, float(self.C), weight, self._intercept, float(self.tol), np.random.default_rng(self._seed()),
-            name=type(self).__name__, signs=signs,
+            name=type(self).__name__, signs=signs, warm=warm,
         )  # fmt: skip
 
         def run(**limits: Any) -> Result:
@@ -81,8 +117,14 @@ class Machine(MarginEstimator):
     def _take_over(self, results: list[Result]) -> None:
         """Certificate and history of one problem, or of several added up; then speak of an early end."""
         worst = max(results, key=lambda result: (not result.certificate.status.ok, result.certificate.passes))
-        self.solver_reason_ = str(getattr(worst._run, "reason", "asked for"))
+        self.solver_reason_ = worst.reason
+        if worst.n_mistakes is not None:
+            self.n_mistakes_ = np.array([result.n_mistakes for result in results])
+        elif hasattr(self, "n_mistakes_"):  # of an earlier fit by a perceptron
+            del self.n_mistakes_
         worst.certificate = sum_of([result.certificate for result in results])
+        for name in ("_streams", "n_samples_seen_"):  # of partial_fit
+            self.__dict__.pop(name, None)
         self._finish(worst)
 
 
@@ -94,7 +136,7 @@ def counted(X: Any, number: Ints, weight: Reals | None, *, merge: bool = True) -
     """
     n = X.shape[0]
     check_magnitude(X.data if sp.issparse(X) else X.reshape(-1) if X.flags.c_contiguous else X)
-    if merge and (X.nnz if sp.issparse(X) else X.size) <= _MERGED_ENTRIES:
+    if merge and (X.nnz if sp.issparse(X) else X.size) <= FEW_ENTRIES:
         X = X.astype(np.float64)
         if sp.issparse(X):
             X = X.tocsr()
@@ -106,7 +148,7 @@ def counted(X: Any, number: Ints, weight: Reals | None, *, merge: bool = True) -
     if (weight > 0).all():
         return X, np.arange(n), weight
     order = np.flatnonzero(weight > 0)
-    return X[order], order, weight[order]
+    return rows_of(X, order), order, weight[order]
 
 
 def sum_of(certificates: list[Certificate]) -> Certificate:

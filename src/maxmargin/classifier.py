@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit
+from scipy.special import expit, log_expit, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
@@ -16,8 +16,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._class_weight import class_factors
 from ._estimator import check_one_kind, check_sample_weight
-from ._kernel_machine import KernelMachine, canonical, nu_for_classes, points_of
+from ._kernel_machine import KernelMachine, canonical, dual_of, nu_for_classes, points_of
 from ._machine import check_margin, check_switches, counted
+from ._notes import tell_hard_margin
+from ._partial_fit import Streams, check_streaming, classes_of, stream_loss, used_rows
+from ._warm import Encoded, Ends
+from .data._mapped_rows import rows_of
 from .errors import DataError
 from .kernels import check_precomputed
 from .losses import Hinge, Logistic, MarginLoss, margin_loss
@@ -83,7 +87,8 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
     solver : {"auto", "coordinate_ascent", "interior_point", "newton", "block_smo"} or solver object, default="auto"
         ``"auto"`` begins with coordinate ascent and goes over to the interior point method where that is shorter, as
         on unscaled features or for a large ``C``; with a kernel it is block SMO, which is for kernels only. Losses
-        other than the hinge and its square are for Newton's method.
+        other than the hinge and its square are for Newton's method. ``"gradient_descent"``, ``"subgradient"`` and
+        ``"pegasos"`` are for linear machines with any loss (:mod:`maxmargin.solvers.subgradient`).
         ``solver_`` and ``solver_reason_`` say what was chosen and why.
     cache_mb : float, default=500.0
         Bound of the memory for kernel values, in millions of bytes.
@@ -91,6 +96,10 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
         Order of the visits.
     verbose : int, default=0
         1 shows progress, 2 every pass.
+    warm_start : bool, default=False
+        Begin where the last :meth:`fit` ended, when that had as many rows and features; this saves time where ``C``,
+        the weights or the classes of a few rows have changed, and the answer is as exact as any. It takes as much
+        memory as a row of ``n`` numbers for each problem. (Many values of ``C``: :func:`~maxmargin.svm_path`.)
     callback : callable, optional
         ``callback(record, w)`` after every pass; a true answer stops the fit.
 
@@ -99,21 +108,32 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
     classes_ : array of shape (n_classes,)
     coef_ : array of shape (1, n_features), or (n_problems, n_features)
         With ``kernel="linear"`` only.
-    support_, support_vectors_, dual_coef_ : arrays
-        With a kernel or ``nu``: rows that the scores depend on, their features, and their coefficients of shape
-        ``(n_problems, n_support)``.
+    support_, dual_coef_ : arrays of shapes (n_support,) and (n_problems, n_support)
+        Rows that the scores depend on and their signed coefficients; of equal rows in small sets one. For
+        ``kernel="linear"`` without ``nu`` they are the dual point of the certificate: ``dual_coef_ @ X[support_]`` is
+        ``coef_`` up to ``dual_residual_``; a model file does not keep them.
+    dual_residual_ : array of shape (n_problems,)
+        For ``kernel="linear"`` without ``nu``: ``|w - sum_j beta_j x_j|``, 0 where the weights are those of the dual
+        point. Where a solver found better ones, it is at most the root of twice the gap.
+    support_vectors_ : array or CSR matrix of shape (n_support, n_features)
+        With a kernel or ``nu``.
     n_support_ : int64 array of shape (n_classes,)
         How many of them each class has.
     kernel_ : Kernel
         With its parameters resolved.
     intercept_ : array of shape (1,) or (n_problems,)
     certificate_ : Certificate
+    notes_ : tuple of str
+        What there is to say about the data, a line each: features of very unlike scales, features without effect, equal
+        rows in different classes, a hard margin. Most often there is nothing.
     history_ : list of Record
         Of the hardest problem.
     solver_, solver_reason_ : str
         The algorithm, and why it was taken.
     n_iter_ : int
         Passes over the data.
+    n_samples_seen_ : int
+        Rows of positive weight, after :meth:`partial_fit`.
 
     Examples
     --------
@@ -150,6 +170,7 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
         cache_mb: float = 500.0,
         random_state: Any = None,
         verbose: int = 0,
+        warm_start: bool = False,
         callback: Callable[..., Any] | None = None,
     ) -> None:
         self.C = C
@@ -170,6 +191,7 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
         self.cache_mb = cache_mb
         self.random_state = random_state
         self.verbose = verbose
+        self.warm_start = warm_start
         self.callback = callback
 
     def fit(
@@ -196,7 +218,20 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
         KeyboardInterrupt
             After Ctrl-C, with the best model so far already stored.
         """
-        solver = self._check_machine()
+        data = self._encoded(X, y, sample_weight, margin)
+        ends = self._ends(data.n, by_kernel=self._by_kernel)
+        results, changes = self._fit_encoded(data, ends)
+        self._keep_ends(ends)
+        notes = self._notes_on(data.X) + self._notes_on_classes(data.X, data.number, data.order)
+        self._keep_notes(notes + tell_hard_margin(changes))
+        self._take_over(results)
+        return self
+
+    def _encoded(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, margin: ArrayLike | None = None
+    ) -> Encoded:
+        """Check parameters and data; see :meth:`fit`. ``classes_`` are known from then on."""
+        self._check_machine()
         check_switches(self)
         loss = margin_loss(self.loss)
         if self.multi_class not in ("ovr", "ovo"):
@@ -231,47 +266,130 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
             weight = counts if factors is None else counts * factors[number]
         wanted = None if wanted is None else wanted[order]
         self.classes_ = classes
+        return Encoded(X, order, counts, weight, wanted, number, n)
+
+    def _fit_encoded(self, data: Encoded, ends: Ends) -> tuple[list[Result], list[float | None]]:
+        """Answers of all problems, with the parameters as they are now; see :meth:`_hard_margin` for the second list."""
         fit = self._fit_all_by_kernel if self._by_kernel else self._fit_all_linear
-        self._take_over(fit(X, order, counts, weight, wanted, number, solver))
+        return fit(data, self._check_machine(), ends)
+
+    def partial_fit(
+        self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> SVMClassifier:
+        """Learn from the next piece of a stream, visiting each row once, in the order given; for ``kernel="linear"``.
+
+        After ``n`` rows in all, of any number of calls, the objective is that of :meth:`fit` for these rows with the
+        same ``C``; in random order the weights come near its minimum as fast as ``1 / sqrt(n)`` at least, see
+        :mod:`maxmargin.solvers.linear.stream`. There is no ``certificate_``: it would need the rows that are gone. A
+        :meth:`fit` before is forgotten, and a later one forgets the stream. ``solver`` must be ``"auto"`` or
+        ``"subgradient"``.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+        y : array of shape (n,)
+        classes : array of shape (n_classes,)
+            All classes that will ever come; needed in the first call, unless there was a fit before.
+        sample_weight : array of shape (n,), optional
+            Factors ``s_i`` on the slacks; 0 leaves a row out, negative ones are refused.
+
+        Returns
+        -------
+        SVMClassifier
+            This estimator, with ``coef_``, ``intercept_``, ``classes_`` and ``n_samples_seen_``.
+
+        Raises
+        ------
+        ValueError
+            For invalid parameters or data, for losses other than hinge, squared hinge, logistic and perceptron, for
+            ``class_weight="balanced"``, and for parameters changed between two calls.
+        KeyboardInterrupt
+            After Ctrl-C, when the piece has been used in part.
+        """
+        check_streaming(self)
+        check_switches(self)
+        loss = stream_loss(self.loss)
+        if self.multi_class not in ("ovr", "ovo"):
+            raise ValueError(f"multi_class must be 'ovr' or 'ovo', not {self.multi_class!r}")
+        streams: Streams | None = vars(self).get("_streams")
+        if streams is not None:
+            streams.check(self)
+        check_one_kind(y)
+        check_sparse(X)
+        X, truth = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=streams is None)
+        check_classification_targets(truth)
+        known = classes_of(classes, getattr(self, "classes_", None), truth, begun=streams is not None)
+        weight = check_sample_weight(sample_weight, len(truth))
+        factors = class_factors(self.class_weight, known, known, np.ones(len(known), np.bool_))
+        number = np.searchsorted(known, truth)
+        if factors is not None:
+            weight = factors[number] if weight is None else weight * factors[number]
+        X, order, weight = used_rows(X, weight)
+        number = number[order]
+        self.classes_ = known
+        problems = list(self._problems(number))
+        if streams is None:
+            streams = self._streams = Streams(self, len(problems))
+        for stream, (part, sign, _) in zip(streams.each, problems, strict=True):
+            if len(sign):
+                s, rows = (weight, X) if part is None else (weight[part], rows_of(X, part))
+                stream.take(Rows(rows), margin_terms(loss, sign, s), s)
+        self.coef_, self.intercept_ = streams.weights()
+        streams.take_over(self, len(order))
         return self
 
-    def _fit_all_linear(
-        self, X: Any, order: Ints, counts: Reals, weight: Reals, wanted: Reals | None, number: Ints, solver: Any
-    ) -> list[Result]:
-        results = []
-        whole = Rows(X)
+    def _fit_all_linear(self, data: Encoded, solver: Any, ends: Ends) -> tuple[list[Result], list[float | None]]:
+        results, duals, changes = [], [], []
+        X, order, weight, wanted, number = data.X, data.order, data.weight, data.wanted, data.number
+        n_weights = X.shape[1] + bool(self.fit_intercept)
         for part, sign, _ in self._problems(number):
-            rows = whole if part is None else Rows(X[part])
+            rows, places = (data.rows, order) if part is None else (Rows(rows_of(X, part)), order[part])
             s, m = (weight, wanted) if part is None else (weight[part], None if wanted is None else wanted[part])
             terms = margin_terms(margin_loss(self.loss), sign, self._costs(s), m)
-            results.append(self._fit_linear(rows, terms, s, solver, signs=True))
-        self._forget("support_", "support_vectors_", "dual_coef_", "n_support_", "kernel_")
+            result = self._fit_linear(rows, terms, s, solver, signs=True, warm=ends.start(places, n_weights))
+            ends.keep(places, result.w, result.dual_point.beta)
+            results.append(result)
+            changes.append(self._hard_margin(result))
+            duals.append(dual_of(result, X.shape[1], part))
+            result.release()
+        support = self._keep_dual(order, duals)
+        self.n_support_ = np.bincount(number[support], minlength=len(self.classes_))
         d = X.shape[1]
         self.coef_ = np.array([result.w[:d] for result in results])
         self.intercept_ = np.array([result.w[d] if self.fit_intercept else 0.0 for result in results])
-        return results
+        return results, changes
 
-    def _fit_all_by_kernel(
-        self, X: Any, order: Ints, counts: Reals, weight: Reals, wanted: Reals | None, number: Ints, solver: Any
-    ) -> list[Result]:
-        kernel = self._make_kernel(X, counts)
-        results, intercepts, coefficients = [], [], []
+    def _fit_all_by_kernel(self, data: Encoded, solver: Any, ends: Ends) -> tuple[list[Result], list[float | None]]:
+        X, order, weight, wanted, number = data.X, data.order, data.weight, data.wanted, data.number
+        if data.kernel is None:
+            data.kernel = self._make_kernel(X, data.counts)
+        kernel = data.kernel
+        data.values.keep = data.values.keep or (len(self.classes_) > 2 and self.multi_class == "ovr")
+        results, changes, intercepts, coefficients = [], [], [], []
         for part, sign, what in self._problems(number):
             rows = np.arange(len(order)) if part is None else part
             points, s = X if part is None else points_of(kernel, X, rows), weight[rows]
             if self.nu is None:
                 m = None if wanted is None else wanted[rows]
                 terms = margin_terms(margin_loss(self.loss), sign, self._costs(s), m)
-                result = self._fit_kernel(kernel, points, terms, s, solver, C=float(self.C), signs=True)
+                warm = ends.start(order[rows], int(self._intercept == "free"))
+                result = self._fit_kernel(
+                    kernel, points, terms, s, solver, C=float(self.C), signs=True, warm=warm,
+                    values=data.values if part is None else None,
+                )  # fmt: skip
                 beta = result.w[: len(rows)]
                 intercept = self._intercept_of(beta, result.w[len(rows) :])
             else:
                 terms, totals, group = nu_for_classes(sign, s, float(self.nu), what)
                 result = self._fit_kernel(
-                    kernel, points, terms, s, solver, C=1.0, signs=False, totals=totals, group=group
-                )
+                    kernel, points, terms, s, solver, C=1.0, signs=False, totals=totals, group=group,
+                    warm=ends.start(order[rows], 2),
+                )  # fmt: skip
                 beta, intercept = canonical(result.w[: len(rows)], result.w[len(rows) :], float(self.nu))
+            ends.keep(order[rows], result.w[len(rows) :], result.w[: len(rows)])
             results.append(result)
+            changes.append(self._hard_margin(result))
+            result.release()
             intercepts.append(intercept)
             coefficients.append(np.zeros(len(order)))
             coefficients[-1][rows] = beta
@@ -280,7 +398,7 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
         of_row = dict(zip(order.tolist(), number.tolist(), strict=True))
         support = np.array([of_row[row] for row in self.support_.tolist()], np.int64)
         self.n_support_ = np.bincount(support, minlength=len(self.classes_))
-        return results
+        return results, changes
 
     def _problems(self, number: Ints) -> Iterator[tuple[Ints | None, Reals, str]]:
         """Rows (None: all) and signs of every two-class problem, and what it is in messages."""
@@ -328,8 +446,7 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
         scores = self.decision_function(X)
         if scores.ndim == 1:
             return np.asarray(expit(np.column_stack([-scores, scores])))
-        each = expit(scores)
-        return np.asarray(each / np.maximum(each.sum(1, keepdims=True), np.finfo(np.float64).tiny))
+        return np.asarray(softmax(log_expit(scores), axis=1))  # by logarithms: all may be too small for floats
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Class with the highest score, of shape (n,); the first in ``classes_`` on ties."""
@@ -343,7 +460,7 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
         return self._score_parts() | {
             "classes": self.classes_,
             "intercept": self.intercept_,
-            "n_support": getattr(self, "n_support_", None),
+            "n_support": self.n_support_ if hasattr(self, "kernel_") else None,
         }
 
     def _from_parts(self, parts: dict[str, Any]) -> None:

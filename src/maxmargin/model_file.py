@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .data.container import Contents, read_container, write_container
 from .errors import ModelFileError
+from .losses import MARGIN_LOSSES, Logistic
 from .problem import Certificate
 from .solvers.loop import Record
 from .status import Status
@@ -53,8 +54,8 @@ def save_model(estimator: Any, path: _Path, *, metadata: Mapping[str, Any] | Non
 
     What can be kept: labels that are str, int, float, bool, NumPy scalars or tuples of these; all parameters except
     functions, solver objects and generators of random numbers, which come back as their defaults (a kernel that
-    is a function is refused, as prediction needs it). The structure
-    of a ``StructuredSVM`` is code and is not in the file: :func:`load_model` has to be given it.
+    is a function, or a loss of one's own, is refused). The structure of a ``StructuredSVM`` is code and is not in the
+    file: :func:`load_model` has to be given it.
 
     Parameters
     ----------
@@ -77,6 +78,10 @@ def save_model(estimator: Any, path: _Path, *, metadata: Mapping[str, Any] | Non
     kind = _kind_of(estimator)
     if metadata is not None and not isinstance(metadata, Mapping):
         raise ModelFileError(f"metadata must be a mapping of names to values, not a {type(metadata).__name__}")
+    if hasattr(estimator, "n_samples_seen_"):
+        raise ModelFileError(
+            f"this {type(estimator).__name__} comes from partial_fit: it has no certificate, which a model file keeps"
+        )
     check_is_fitted(estimator, "certificate_")
     encoder = _Encoder()
     parameters = estimator.get_params(deep=False)
@@ -87,6 +92,7 @@ def save_model(estimator: Any, path: _Path, *, metadata: Mapping[str, Any] | Non
         "parts": {},
         "metadata": encoder.encode(dict(metadata or {}), "metadata"),
         "structure": None if structure is None else f"{type(structure).__module__}.{type(structure).__qualname__}",
+        "notes": list(estimator.notes_) if hasattr(estimator, "notes_") else None,
     }
     for name, value in parameters.items():
         if name in _DISPENSABLE and not isinstance(value, str | int | np.integer | None):
@@ -184,6 +190,11 @@ def _restored(contents: Contents, structure: Any) -> tuple[Any, dict[str, Any]]:
         estimator._from_parts(parts)
     estimator.certificate_ = certificate = _certificate(decoder.decode(values["certificate"]))
     estimator.solver_, estimator.n_iter_ = certificate.solver, certificate.passes
+    notes = values.get("notes")
+    if notes is not None:
+        if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
+            raise TypeError("the notes are no list of text")
+        estimator.notes_ = tuple(notes)
     history = contents.arrays["history"]
     if history.shape[1:] != (5,):
         raise ValueError(f"a history of shape {history.shape}")
@@ -239,6 +250,8 @@ class _Encoder:
                 return {"numpy": [scalar, self.encode(value.item(), what, name)]}
         if isinstance(value, np.ndarray):
             return self._array(value, what, name)
+        if kind in _LOSSES.values():
+            return {"loss": [value.name, float(value.base)] if isinstance(value, Logistic) else [value.name]}
         raise ModelFileError(
             f"{what} {value!r:.80} is of type {kind.__name__}; a model file keeps str, int, float, bool, NumPy scalars "
             "and tuples, lists, sets and dicts of these"
@@ -286,6 +299,9 @@ class _Decoder:
         if kind == "numpy":
             name, plain = inner
             return _SCALARS[name](self.decode(plain))
+        if kind == "loss":
+            name, *parameters = inner
+            return _LOSSES[name](*parameters)
         items = self.decode(inner)
         if not isinstance(items, list):
             raise TypeError(f"a {kind!r:.40} must be a list")
@@ -300,6 +316,7 @@ class _Decoder:
         return _COLLECTIONS[kind](items)
 
 
+_LOSSES: dict[str, Any] = {name: type(loss) for name, loss in MARGIN_LOSSES.items() if loss.convex}
 _COLLECTIONS: dict[str, Any] = {"tuple": tuple, "set": set, "frozenset": frozenset}
 _SCALARS: dict[str, Any] = {
     "bool": np.bool_,

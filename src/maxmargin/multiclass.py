@@ -14,9 +14,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._class_weight import weights_of_rows
 from ._estimator import MarginEstimator, check_number, check_one_kind, check_sample_weight
+from ._notes import about_contradictions, about_scales, hard_margin, tell_hard_margin
+from .data._mapped_rows import rows_of
 from .errors import DataError
 from .solvers.loop import Result, run_to_tolerance
 from .structures.base import Encoded
+from .structures.rows import FEW_ENTRIES
 from .structures.values import as_reals, check_largest, check_sparse
 
 __all__ = ["MulticlassSVM"]
@@ -66,6 +69,8 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
     coef_ : array of shape (n_classes, n_features)
     intercept_ : array of shape (n_classes,)
     certificate_ : Certificate
+    notes_ : tuple of str
+        See :class:`~maxmargin.SVMClassifier`.
     history_ : list of Record
     solver_ : str
         Name of the solver used.
@@ -169,10 +174,12 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
             raise ValueError(f"loss must be 'zero_one' or a cost matrix, not {self.loss!r}")
         structure = Multiclass(len(classes), costs)
         n_features = X.shape[1]
+        notes = about_scales(X, getattr(self, "feature_names_in_", None), shifts=False, C=float(self.C))
         X = _with_constant(_canonical(X), self._constant())  # the one working copy
         order, weight = merge_equal_rows(X, number, weight)
         if self.solver == "coordinate_ascent":
-            result = self._ascend(X[order], number[order], structure.costs, weight[order])
+            result = self._ascend(rows_of(X, order), number[order], structure.costs, weight[order])
+            self._keep_notes(notes + self._notes_after(result, X, number, order, weight))
             self._take(result, classes, n_features)
             return self
         encoded: Encoded = structure.encode(X, number)
@@ -181,8 +188,12 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
         if same and np.array_equal(self.classes_, classes):
             initial = _joined(self.coef_, self.intercept_, self._constant())
         result = self._optimize(CompiledOracle(structure, encoded), weight, initial, order=order)
+        self._keep_notes(notes + self._notes_after(result, X, number, order, weight))
         self._take(result, classes, n_features)
         return self
+
+    def _solver_names(self) -> list[str]:
+        return [*super()._solver_names(), "coordinate_ascent"]
 
     def _ascend(
         self, X: Any, number: NDArray[np.int64], costs: NDArray[np.float64], weight: NDArray[np.float64]
@@ -196,6 +207,18 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
             Rows(X), number, costs, float(self.C), weight, float(self.tol), rng, name=type(self).__name__
         )
         return self._watched(lambda **limits: run_to_tolerance(task, CrammerSinger(), **limits))
+
+    def _notes_after(
+        self, result: Result, X: Any, number: NDArray[np.int64], order: NDArray[np.int64], weight: NDArray[np.float64]
+    ) -> list[str]:
+        """Notes on equal rows of different classes, and on a hard margin."""
+        notes = about_contradictions(X[order], number[order], order) if X.size <= FEW_ENTRIES else []
+        if isinstance(self.loss, str):
+            used = weight[order]
+            notes += tell_hard_margin(
+                [hard_margin(result.certificate, float(used.sum()), float(used.min()), float(self.tol))]
+            )
+        return notes
 
     def _take(self, result: Result, classes: NDArray[Any], n_features: int) -> None:
         """Store the weights, then the figures."""
@@ -265,7 +288,11 @@ def _with_constant(X: Any, constant: float) -> Any:
     if sp.issparse(X):
         if not constant:
             return X.astype(np.float64, copy=False)
-        return sp.hstack([X, sp.csr_matrix(np.full((X.shape[0], 1), constant))], format="csr", dtype=np.float64)
+
+        def extended(X: Any) -> Any:
+            return sp.hstack([X, sp.csr_matrix(np.full((X.shape[0], 1), constant))], format="csr", dtype=np.float64)
+
+        return rows_of(X, change=extended)
     if not constant:
         return np.ascontiguousarray(X, np.float64)
     out = np.empty((X.shape[0], X.shape[1] + 1))

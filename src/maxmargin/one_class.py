@@ -56,6 +56,8 @@ class OneClassSVM(OutlierMixin, KernelMachine):
     kernel_ : Kernel
         With its parameters resolved.
     certificate_ : Certificate
+    notes_ : tuple of str
+        On features of unlike scales, see :class:`~maxmargin.SVMClassifier`.
     history_ : list of Record
     solver_, solver_reason_ : str
     n_iter_ : int
@@ -146,6 +148,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         self._keep_support(kernel, X, order, result.w[None, :n])
         if "coef_" in vars(self):
             self.coef_ = self.coef_[0]
+        self._keep_notes(self._notes_on(X, shifts=False))
         self._take_over([result])
         return self
 

@@ -11,11 +11,14 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._estimator import check_sample_weight
-from ._kernel_machine import KernelMachine, nu_for_values
+from ._kernel_machine import KernelMachine, dual_of, nu_for_values
 from ._machine import check_epsilon, check_switches, counted
+from ._partial_fit import Streams, check_streaming, used_rows
+from ._warm import Ends
 from .errors import DataError
 from .kernels import check_precomputed
 from .solvers.linear.rows import Rows
+from .solvers.loop import Result
 from .structures.values import check_sparse
 from .terms import insensitive, squared_insensitive
 
@@ -61,6 +64,8 @@ class SVMRegressor(RegressorMixin, KernelMachine):
         Order of the visits.
     verbose : int, default=0
         1 shows progress, 2 every pass.
+    warm_start : bool, default=False
+        Begin where the last :meth:`fit` ended, see :class:`~maxmargin.SVMClassifier`.
     callback : callable, optional
         ``callback(record, w)`` after every pass; a true answer stops the fit.
 
@@ -69,19 +74,23 @@ class SVMRegressor(RegressorMixin, KernelMachine):
     coef_ : array of shape (n_features,)
         With ``kernel="linear"`` only.
     intercept_ : float
-    support_, support_vectors_, dual_coef_ : arrays
-        With a kernel or ``nu``: rows that the values depend on, their features, and their coefficients of shape
-        ``(1, n_support)``.
+    support_, dual_coef_, dual_residual_, support_vectors_ : arrays
+        Rows that the values depend on, and their coefficients of shape ``(1, n_support)``; see
+        :class:`~maxmargin.SVMClassifier`.
     kernel_ : Kernel
         With its parameters resolved.
     epsilon_ : float
         The width of the tube, given or found.
     certificate_ : Certificate
+    notes_ : tuple of str
+        See :class:`~maxmargin.SVMClassifier`; also that no weights are needed for targets within ``epsilon``.
     history_ : list of Record
     solver_, solver_reason_ : str
         The algorithm, and why it was taken.
     n_iter_ : int
         Passes over the data.
+    n_samples_seen_ : int
+        Rows of positive weight, after :meth:`partial_fit`.
 
     Examples
     --------
@@ -115,6 +124,7 @@ class SVMRegressor(RegressorMixin, KernelMachine):
         cache_mb: float = 500.0,
         random_state: Any = None,
         verbose: int = 0,
+        warm_start: bool = False,
         callback: Callable[..., Any] | None = None,
     ) -> None:
         self.C = C
@@ -134,6 +144,7 @@ class SVMRegressor(RegressorMixin, KernelMachine):
         self.cache_mb = cache_mb
         self.random_state = random_state
         self.verbose = verbose
+        self.warm_start = warm_start
         self.callback = callback
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> SVMRegressor:
@@ -164,46 +175,134 @@ class SVMRegressor(RegressorMixin, KernelMachine):
         check_sparse(X)
         X, target = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=True)
         target = np.asarray(target, np.float64)
-        if float(np.abs(target).max()) > _LARGEST:
-            raise DataError(f"y has values of up to {np.abs(target).max():.3g} in size: too large; scale y down")
+        largest = float(np.abs(target).max())
+        if largest > _LARGEST:
+            raise DataError(f"y has values of up to {largest:.3g} in size: too large; scale y down")
+        if 0.0 < largest < 1.0 / _LARGEST:
+            raise DataError(f"y has no value above {largest:.3g} in size: too small; scale y up")
         weight = check_sample_weight(sample_weight, len(target))
         precomputed = isinstance(self.kernel, str) and self.kernel == "precomputed"
         if precomputed:
             check_precomputed(X)
         number = np.unique(target, return_inverse=True)[1]
+        ends = self._ends(len(target), by_kernel=self._by_kernel)
         X, order, weight = counted(X, number, weight, merge=not precomputed)
         target = target[order]
         if self._by_kernel:
-            self._fit_by_kernel(X[:, order] if precomputed else X, order, weight, target, solver)
-            return self
-        terms = _LOSSES[self.loss](target, self._costs(weight), float(self.epsilon))
-        result = self._fit_linear(Rows(X), terms, weight, solver, signs=False)
-        self._forget("support_", "support_vectors_", "dual_coef_", "kernel_")
-        d = X.shape[1]
-        self.coef_ = result.w[:d].copy()
-        self.intercept_ = float(result.w[d]) if self.fit_intercept else 0.0
-        self.epsilon_ = float(self.epsilon)
+            result = self._fit_by_kernel(X[:, order] if precomputed else X, order, weight, target, solver, ends)
+        else:
+            result = self._fit_linear_rows(X, order, weight, target, solver, ends)
+        self._keep_ends(ends)
+        notes = self._notes_on(X)
+        flat = not np.any(self.coef_ if "coef_" in vars(self) else self.dual_coef_)
+        if self.nu is None and flat and result.certificate.primal == 0.0:
+            notes.append(
+                f"all targets are within epsilon={self.epsilon:g} of {self.intercept_:.6g}: all weights are 0; "
+                "a smaller epsilon would use the features"
+            )
+        self._keep_notes(notes)
         self._take_over([result])
         return self
 
+    def partial_fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> SVMRegressor:
+        """Learn from the next piece of a stream, visiting each row once, in the order given; for ``kernel="linear"``.
+
+        As :meth:`maxmargin.SVMClassifier.partial_fit`. A free intercept begins at the mean target of the first piece.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+        y : array of shape (n,)
+        sample_weight : array of shape (n,), optional
+            Factors ``s_i`` on the slacks; 0 leaves a row out, negative ones are refused.
+
+        Returns
+        -------
+        SVMRegressor
+            This estimator, with ``coef_``, ``intercept_`` and ``n_samples_seen_``.
+
+        Raises
+        ------
+        ValueError
+            For invalid parameters or data, and for parameters changed between two calls.
+        KeyboardInterrupt
+            After Ctrl-C, when the piece has been used in part.
+        """
+        check_streaming(self)
+        check_switches(self)
+        check_epsilon(self)
+        if self.loss not in _LOSSES:
+            raise ValueError(f"loss must be one of {sorted(_LOSSES)}, not {self.loss!r}")
+        streams: Streams | None = vars(self).get("_streams")
+        if streams is not None:
+            streams.check(self)
+        check_sparse(X)
+        X, target = validate_data(
+            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=True, reset=streams is None
+        )
+        target = np.asarray(target, np.float64)
+        if float(np.abs(target).max()) > _LARGEST:
+            raise DataError(f"y has values of up to {np.abs(target).max():.3g} in size: too large; scale y down")
+        X, order, weight = used_rows(X, check_sample_weight(sample_weight, len(target)))
+        target = target[order]
+        if streams is None:
+            start = float(np.average(target, weights=weight)) if self._intercept == "free" else 0.0
+            streams = self._streams = Streams(self, 1, start)
+        target = target - streams.start
+        streams.each[0].take(Rows(X), _LOSSES[self.loss](target, weight, float(self.epsilon)), weight, target)
+        coef, intercept = streams.weights()
+        self.coef_, self.intercept_, self.epsilon_ = coef[0], float(intercept[0]), float(self.epsilon)
+        streams.take_over(self, len(order))
+        return self
+
+    def _fit_linear_rows(
+        self,
+        X: Any,
+        order: NDArray[np.int64],
+        weight: NDArray[np.float64],
+        target: NDArray[np.float64],
+        solver: Any,
+        ends: Ends,
+    ) -> Result:
+        terms, d = _LOSSES[self.loss](target, self._costs(weight), float(self.epsilon)), X.shape[1]
+        warm = ends.start(order, d + bool(self.fit_intercept))
+        result = self._fit_linear(Rows(X), terms, weight, solver, signs=False, warm=warm)
+        ends.keep(order, result.w, result.dual_point.beta)
+        self._keep_dual(order, [dual_of(result, d)])
+        self.coef_ = result.w[:d].copy()
+        self.intercept_ = float(result.w[d]) if self.fit_intercept else 0.0
+        self.epsilon_ = float(self.epsilon)
+        return result
+
     def _fit_by_kernel(
-        self, X: Any, order: NDArray[np.int64], weight: NDArray[np.float64], target: NDArray[np.float64], solver: Any
-    ) -> None:
+        self,
+        X: Any,
+        order: NDArray[np.int64],
+        weight: NDArray[np.float64],
+        target: NDArray[np.float64],
+        solver: Any,
+        ends: Ends,
+    ) -> Result:
         kernel, n, C = self._make_kernel(X, weight), len(order), float(self.C)
         if self.nu is None:
             terms = _LOSSES[self.loss](target, self._costs(weight), float(self.epsilon))
-            result = self._fit_kernel(kernel, X, terms, weight, solver, C=C, signs=False)
+            warm = ends.start(order, int(self._intercept == "free"))
+            result = self._fit_kernel(kernel, X, terms, weight, solver, C=C, signs=False, warm=warm)
             self.intercept_ = self._intercept_of(result.w[:n], result.w[n:])
             self.epsilon_ = float(self.epsilon)
         else:
             terms, totals, group = nu_for_values(target, self._costs(weight), float(self.nu))
-            result = self._fit_kernel(kernel, X, terms, weight, solver, C=C, signs=False, totals=totals, group=group)
+            result = self._fit_kernel(
+                kernel, X, terms, weight, solver, C=C, signs=False, totals=totals, group=group,
+                warm=ends.start(order, 2),
+            )  # fmt: skip
             self.intercept_ = 0.5 * float(result.w[n] + result.w[n + 1])
             self.epsilon_ = max(0.5 * float(result.w[n] - result.w[n + 1]), 0.0)
+        ends.keep(order, result.w[n:], result.w[:n])
         self._keep_support(kernel, X, order, result.w[None, :n])
         if "coef_" in vars(self):
             self.coef_ = self.coef_[0]
-        self._take_over([result])
+        return result
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Predicted values, of shape (n,)."""

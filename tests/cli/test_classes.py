@@ -56,6 +56,20 @@ CASES = [
     ("two", "--task binary --intercept none", SVMClassifier(fit_intercept=False)),
     ("two", "--task binary --class-weight balanced", SVMClassifier(class_weight="balanced")),
     ("two", "--task binary --solver interior_point", SVMClassifier(solver="interior_point")),
+    ("two", "--task binary --loss logistic", SVMClassifier(loss="logistic")),
+    (
+        "two",
+        "--task binary --loss logistic --intercept penalized --solver newton",
+        SVMClassifier(loss="logistic", penalize_intercept=True, solver="newton"),
+    ),
+    (
+        "two",
+        "--task binary --loss exponential --class-weight balanced -C 0.1",
+        SVMClassifier(loss="exponential", class_weight="balanced", C=0.1),
+    ),
+    ("two", "--task binary --loss squared_hinge --solver newton", SVMClassifier(loss="squared_hinge", solver="newton")),
+    ("four", "--multi-class ovr --loss logistic", SVMClassifier(multi_class="ovr", loss="logistic")),
+    ("four", "--multi-class ovo --loss exponential", SVMClassifier(multi_class="ovo", loss="exponential")),
     (
         "two",
         "--task binary --kernel linear --max-time 60 --max-passes 900",
@@ -210,6 +224,34 @@ def test_options_that_do_not_belong_together(run: Run, ok: Run, two: str) -> Non
             "--jobs cannot go with task binary; it is for multiclass with --multi",
         ),
         ("train two.svm --task binary --solver n_slack", "--solver n_slack cannot go with task binary, which has auto"),
+        (
+            "train two.svm --task binary --solver newton",
+            "--solver newton cannot go with --loss hinge, which has auto, coo",
+        ),
+        (
+            "train two.svm --task binary --solver newton --kernel rbf",
+            "--solver newton cannot go with --loss hinge, which has ",
+        ),
+        (
+            "train two.svm --multi-class ovo --loss logistic --solver coordinate_ascent",
+            "--solver coordinate_ascent cannot go with --loss logistic, which has auto, newton",
+        ),
+        (
+            "train two.svm --task binary --kernel rbf --loss exponential --solver block_smo",
+            "--solver block_smo cannot go with --loss exponential, which has auto, newton",
+        ),
+        (
+            "train two.svm --task binary --loss logistic --nu 0.2",
+            "--loss logistic cannot go with --nu, which needs hinge",
+        ),
+        (
+            "train two.svm --loss logistic",
+            "--loss logistic cannot go with task multiclass, which has zero_one (logistic: m",
+        ),
+        (
+            "train two.svm --solver newton",
+            "--solver newton cannot go with task multiclass, which has auto, frank_wolfe",
+        ),
         (
             "train two.svm --task binary --loss zero_one",
             "--loss zero_one cannot go with task binary, which has hinge, ",

@@ -56,6 +56,12 @@ CASES = [
         "--task binary --kernel cosine --loss squared_hinge --intercept penalized",
         SVMClassifier(kernel="cosine", loss="squared_hinge", penalize_intercept=True),
     ),
+    ("two", "--task binary --kernel rbf --loss logistic", SVMClassifier(kernel="rbf", loss="logistic")),
+    (
+        "two",
+        "--task binary --kernel rbf --loss exponential --solver newton --intercept penalized",
+        SVMClassifier(kernel="rbf", loss="exponential", solver="newton", penalize_intercept=True),
+    ),
     ("two", "--task binary --kernel rbf --nu 0.3", SVMClassifier(kernel="rbf", nu=0.3)),
     (
         "two",
@@ -67,6 +73,11 @@ CASES = [
     ("value", "--task regression --kernel rbf --gamma 0.5 -C 10", SVMRegressor(C=10.0, **BY_RBF)),
     ("value", "--task regression --kernel rbf --nu 0.2 -C 10", SVMRegressor(C=10.0, kernel="rbf", nu=0.2)),
     ("value", "--task regression --nu 0.2", SVMRegressor(nu=0.2)),
+    (
+        "value",
+        "--task regression --kernel rbf --solver newton --loss squared_epsilon_insensitive",
+        SVMRegressor(kernel="rbf", solver="newton", loss="squared_epsilon_insensitive"),
+    ),
 ]
 
 

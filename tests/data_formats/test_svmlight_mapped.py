@@ -11,12 +11,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
 from maxmargin import SVMClassifier
 from maxmargin.data import read_svmlight
 from maxmargin.data._mapped_columns import Columns
+from maxmargin.data._mapped_rows import rows_of
+from maxmargin.data.svmlight import svmlight_parts
 from maxmargin.errors import FileFormatError
 
 WAYS: tuple[dict[str, Any], ...] = ({}, {"threads": 2}, {"threads": 5}, {"memory": 0}, {"memory": 900, "threads": 3})
@@ -62,6 +65,66 @@ def test_every_way_of_reading_gives_the_same(
 
 WORDS = ["1", "-1", "1:2", "2:0.5", "3:1e-5", "0:1", "qid:1", "qid:2", "cost:2", "cost:-1", "#", "1:x", "9:1e999", "a"]
 PIECES = st.sampled_from([*WORDS, *[" ", "\n", "\r\n", "\n1 qid:1 ", "\n2 1:1 "] * 4])
+
+
+@pytest.mark.parametrize("options", [{}, {"labels": "text"}, {"zero_based": True}])
+def test_parts_are_the_whole(
+    options: dict[str, Any], rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = some_rows(rng, 200) + b"\n# the end\n"
+    whole = read_svmlight(io.BytesIO(text), **options)
+    (part,) = svmlight_parts(io.BytesIO(text), **options)
+    assert [column.tolist() for column in columns_of(part)[:5]] == [c.tolist() for c in columns_of(whole)[:5]]
+    monkeypatch.setattr("maxmargin.data.svmlight._BLOCK_BYTES", 700)
+    monkeypatch.setattr("maxmargin.data.svmlight._PART_ENTRIES", 150)
+    parts = list(svmlight_parts(io.BytesIO(text), **options))
+    assert len(parts) > 10
+    assert all(len(part.y) for part in parts)
+    for part in parts:
+        part.X.resize(len(part.y), whole.X.shape[1])
+    together = sp.vstack([part.X for part in parts], format="csr")
+    assert (together != whole.X).nnz == 0
+    for name in ("y", "qid", "line"):
+        assert np.array_equal(np.concatenate([getattr(part, name) for part in parts]), getattr(whole, name))
+
+
+def test_parts_of_nothing_and_of_faults(monkeypatch: pytest.MonkeyPatch) -> None:
+    for text in (b"", b"\n# nothing\n"):
+        (part,) = svmlight_parts(io.BytesIO(text))
+        assert (part.X.shape, len(part.y), part.qid) == ((0, 0), 0, None)
+    monkeypatch.setattr("maxmargin.data.svmlight._BLOCK_BYTES", 8)
+    monkeypatch.setattr("maxmargin.data.svmlight._PART_ENTRIES", 1)
+    good = b"1 1:1\n" * 20
+    for end, where in ((b"1 1:x", 21), (b"1 qid:3 1:1", 1)):
+        with pytest.raises(FileFormatError) as caught:
+            list(svmlight_parts(io.BytesIO(good + end)))
+        assert caught.value.line == where
+        with pytest.raises(FileFormatError) as expected:
+            read_svmlight(io.BytesIO(good + end))
+        assert str(caught.value) == str(expected.value)
+    weighted = list(svmlight_parts(io.BytesIO(good + b"1 cost:2 1:1\n")))
+    assert [part.sample_weight is None for part in weighted] == [True] * (len(weighted) - 1) + [False]
+    assert len(weighted) > 10
+
+
+def test_selected_rows_are_mapped_again(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("maxmargin.data._mapped_rows._PIECE", 100)
+    text = some_rows(rng, 200)
+    for dtype in (np.float64, np.float32):
+        kept, mapped = (read_svmlight(io.BytesIO(text), memory=memory, dtype=dtype).X for memory in (None, 0))
+        some = rng.permutation(200)[:120]
+        for rows in (some, None):
+            found, expected = rows_of(mapped, rows), rows_of(kept, rows)
+            assert (found != expected).nnz == 0
+            assert found.shape == expected.shape
+            assert found.data.dtype == dtype
+            assert not found.data.flags.writeable
+            assert expected.data.flags.writeable
+        narrow = rows_of(mapped, change=lambda part: part[:, :50])
+        assert (narrow != kept[:, :50]).nnz == 0
+        assert narrow.indptr.dtype == narrow.indices.dtype == np.int32
+    dense = rng.normal(size=(5, 2))
+    assert np.array_equal(rows_of(dense, np.array([3, 1])), dense[[3, 1]])
 
 
 @given(

@@ -142,7 +142,7 @@ def test_support_vectors_as_arrays() -> None:
     by_hand = pairwise.rbf_kernel(X, model.support_vectors_, gamma=0.3) @ model.dual_coef_[0] + model.intercept_[0]
     np.testing.assert_allclose(model.decision_function(X), by_hand, atol=1e-12)
     assert not hasattr(model, "coef_")
-    assert not hasattr(model.set_params(kernel="linear").fit(X, SIGN), "support_")
+    assert not hasattr(model.set_params(kernel="linear").fit(X, SIGN), "support_vectors_")
 
 
 @pytest.mark.parametrize("multi_class", ["ovr", "ovo"])

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..data.text import writing
 from ..errors import shorten
-from .messages import size_in_words
+from .messages import note_in_words, size_in_words
 
 __all__ = ["run"]
 
@@ -32,6 +32,7 @@ def run(args: Namespace) -> int:
         "task": settings["task"],
         "estimator": type(model).__name__,
         "certificate": model.certificate_.as_dict(),
+        "notes": [note_in_words(note, settings) for note in getattr(model, "notes_", ())],
         "parameters": model.get_params(deep=False),
         "data": {name: value for name, value in settings.items() if name != "task" and value != ""},
         **load_task(settings["task"]).details(model, settings, args.top),
@@ -86,6 +87,7 @@ def _lines(model: Any, facts: dict[str, Any]) -> Iterator[str]:
     yield "parameters  " + "  ".join(f"{name}={value}" for name, value in shown.items())
     yield "certificate " + str(model.certificate_).replace("\n", "\n            ")
     yield f"            solver {model.certificate_.solver}  {model.certificate_.seconds:.1f} s"
+    yield from (f"note        {note}" for note in facts["notes"])
     for entry in facts.get("strongest_features", ()):
         if entry["features"]:
             yield ""

@@ -13,14 +13,18 @@ from .table import TASKS, Learner, takers
 __all__ = ["KERNELS_WITH", "check_options", "choose", "make", "parameters"]
 
 # Arguments of the command itself; all others belong to tasks.
-_OF_THE_COMMAND = {"command", "debug", "data", "output", "test", "task", "format", "quiet", "verbose"}
+_OF_THE_COMMAND = {"command", "debug", "data", "output", "test", "task", "format", "quiet", "verbose", "solvers", "picture"}
 
 KERNELS_WITH = {"gamma": ("poly", "rbf", "sigmoid"), "degree": ("poly",), "coef0": ("poly", "sigmoid")}
 """The parameters of kernels, and the kernels that have them."""
 _MACHINE_SOLVERS = {
-    "linear": ("auto", "coordinate_ascent", "interior_point"),
-    "kernel": ("auto", "block_smo", "interior_point"),
+    "linear": ("auto", "coordinate_ascent", "interior_point", "newton"),
+    "kernel": ("auto", "block_smo", "interior_point", "newton"),
     "nu": ("auto", "block_smo", "interior_point"),
+}
+_NOT_FOR_LOSS = {
+    **dict.fromkeys(("hinge", "epsilon_insensitive"), ("newton",)),
+    **dict.fromkeys(("logistic", "exponential"), ("coordinate_ascent", "interior_point", "block_smo")),
 }
 
 
@@ -67,6 +71,9 @@ def _check_kernel(args: Namespace, learner: Learner) -> None:
     for option, kernels in KERNELS_WITH.items():
         if getattr(args, option) is not None and kernel not in kernels:
             raise UsageError(f"{_spelt(option)} cannot go with --kernel {kernel}; it is for {', '.join(kernels)}")
+    if args.memory is not None and (kernel != "linear" or args.nu is not None):
+        other = f"--kernel {kernel}" if kernel != "linear" else "--nu"
+        raise UsageError(f"--memory cannot go with {other}: rows can be in files for linear machines only")
     if args.nu is not None:
         replaced = "epsilon" if "epsilon" in learner.options else "C"
         if getattr(args, replaced) is not None:
@@ -76,10 +83,13 @@ def _check_kernel(args: Namespace, learner: Learner) -> None:
             if given not in (None, needed):
                 raise UsageError(f"{_spelt(option)} {given} cannot go with --nu, which needs {needed}")
     case = "nu" if args.nu is not None or "C" not in learner.options else "linear" if kernel == "linear" else "kernel"
-    if args.solver is not None and args.solver not in _MACHINE_SOLVERS[case]:
+    loss = args.loss or learner.options.get("loss", ("",))[0]
+    solvers = [solver for solver in _MACHINE_SOLVERS[case] if solver not in _NOT_FOR_LOSS.get(loss, ())]
+    if args.solver is not None and args.solver not in solvers:
         cause = "--nu" if case == "nu" else f"--kernel {kernel}"
-        known = ", ".join(_MACHINE_SOLVERS[case])
-        raise UsageError(f"--solver {args.solver} cannot go with {cause}, which has {known}")
+        if args.solver in _MACHINE_SOLVERS[case]:
+            cause = f"--loss {loss}"
+        raise UsageError(f"--solver {args.solver} cannot go with {cause}, which has {', '.join(solvers)}")
 
 
 def parameters(args: Namespace, learner: Learner, model: Any = None) -> dict[str, Any]:

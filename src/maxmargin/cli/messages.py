@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import TextIO
+from typing import Any, TextIO
 
-__all__ = ["Listener", "UsageError", "Voice", "complain", "in_words", "silence", "size_in_words"]
+__all__ = ["Listener", "UsageError", "Voice", "complain", "in_words", "note_in_words", "silence", "size_in_words"]
 
 # Messages of the library speak of its parameters; here these are options.
 _SPOKEN = (
@@ -20,7 +21,11 @@ _SPOKEN = (
     (" (labels='text' takes labels as they stand)", ""),
     ("min_count = ", "--min-count = "),
     ("lower min_count", "lower --min-count"),
+    ("how long to try by max_time", "how long to try by --max-time"),
     ("sample_weight is zero for every", "the weight in the data is zero for every"),
+    ("scaling them (StandardScaler)", "scaling them"),
+    ("scaling them (MaxAbsScaler)", "scaling them"),
+    ("within epsilon=", "within --epsilon "),
 )
 
 
@@ -117,10 +122,23 @@ def in_words(error: BaseException) -> str:
         name = error.filename
         shown = name.decode(errors="replace") if isinstance(name, bytes) else name
         return error.strerror if shown is None else f"{shown or repr('')}: {error.strerror}"
-    text = str(error) or type(error).__name__
+    return _as_options(str(error) or type(error).__name__)
+
+
+def _as_options(text: str) -> str:
     for ours, theirs in _SPOKEN:
         text = text.replace(ours, theirs)
     return text
+
+
+def note_in_words(note: str, settings: Mapping[str, Any]) -> str:
+    """A note of an estimator: features have the numbers of the file that was read, rows count from one."""
+    first = {"feature": 0 if settings.get("zero_based") else 1, "row": 1}
+
+    def renumbered(found: re.Match[str]) -> str:
+        return f"{found[1]} {int(found[2]) + first[found[1]]}"
+
+    return _as_options(re.sub(r"\b(feature|row) (\d+)", renumbered, note))
 
 
 def size_in_words(size: int) -> str:

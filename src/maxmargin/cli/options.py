@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -48,6 +49,17 @@ def _gamma(text: str) -> Any:
     return text if text in ("scale", "auto") else _number(0, inclusive=False)(text)
 
 
+_SIZE = re.compile(r"(\d+(?:\.\d+(?=\D))?)([KMGT]?)", re.ASCII | re.IGNORECASE)
+
+
+def _size(text: str) -> int:
+    """Bytes; a letter stands for a power of a thousand."""
+    found = _SIZE.fullmatch(text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"must be a number of bytes, or one with K, M, G or T (500M), not {text!r}")
+    return int(float(found[1]) * 1000 ** " KMGT".index(found[2].upper() or " "))
+
+
 def make_parser() -> argparse.ArgumentParser:
     """The parser of the whole command line; its errors are :class:`UsageError`."""
     parser = _Parser(
@@ -63,6 +75,7 @@ def make_parser() -> argparse.ArgumentParser:
         ("predict", _predict, "label data with a model"),
         ("evaluate", _evaluate, "compare predictions with true labels"),
         ("inspect", _inspect, "show what a model is made of"),
+        ("compare", _compare, "fit one problem by several solvers, side by side"),
         ("demo", _demo, "a guided tour on small data"),
     ):
         command = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".", allow_abbrev=False)
@@ -76,17 +89,42 @@ def _train(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="MODEL", help="the model file (default: DATA's name with .model)")
     parser.add_argument("--test", metavar="FILE", help="labelled data to evaluate the model on after training")
     _offer(parser, "--warm-start", "start from this model; options not given are taken from it", metavar="MODEL")
+    _reading(parser)
+    learning = _learning(parser)
+    _offer(learning, "--solver", "how the optimum is found")
+    talk = parser.add_mutually_exclusive_group()
+    talk.add_argument("-q", "--quiet", action="store_true", help="no progress, only notes and errors")
+    talk.add_argument("-v", "--verbose", action="store_true", help="a line for every pass")
 
+
+def _compare(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("data", metavar="DATA", help="labelled data; - is standard input; gzip is unpacked")
+    parser.add_argument("--test", metavar="FILE", help="labelled data for the test loss of every solver")
+    parser.add_argument("--solvers", metavar="NAMES", help="solvers, with commas between them (default: all there are)")
+    parser.add_argument("--picture", metavar="FILE", help="draw gap and test loss against passes and time (.png, .svg)")
+    _reading(parser)
+    _learning(parser)
+    _quiet(parser)
+    parser.set_defaults(solver=None, warm_start=None)
+
+
+def _reading(parser: argparse.ArgumentParser) -> None:
+    """What says how data are read."""
     data = parser.add_argument_group("data (recognised by the first lines and the name where not given)")
     data.add_argument("--task", choices=TASKS, help="what is predicted (svmlight: multiclass, with qid ranking)")
     _format(data)
     _offer(data, "--zero-based", "indices count from zero (default: from one)", action="store_true")
+    memory = "rows that take more memory than this (500M, 2G) go to temporary files; for --kernel linear"
+    _offer(data, "--memory", memory, metavar="SIZE", type=_size)
     cells, template = ("blank", "tab"), "attributes of tokens: 'default', 'chunking' or a file (default: default)"
     _offer(data, "--separator", "what parts cells (default: blank, any run of blanks and tabs)", choices=cells)
     _offer(data, "--template", template, metavar="FILE")
     _offer(data, "--min-count", "ignore rarer attributes", metavar="N", type=_number(1, whole=True))
     _offer(data, "--forbidden", "forbid what this labelling scheme forbids", choices=("iob2", "bioes"))
 
+
+def _learning(parser: argparse.ArgumentParser) -> Any:
+    """What says how a model is learned, but for the solver."""
     learning = parser.add_argument_group("learning")
     _offer(
         learning,
@@ -94,6 +132,7 @@ def _train(parser: argparse.ArgumentParser) -> None:
         "weight of the loss against the margin (default: 1; tree: 0.1)",
         type=_number(0, inclusive=False),
     )
+    _offer(learning, "--C-per", "what -C weighs: the mean of the slacks of a row's pairs, or the slack of each pair")
     share = _number(0, inclusive=False, high=1)
     _offer(learning, "--nu", "bound of the share of errors, in the place of -C (classes) or --epsilon", type=share)
     _offer(learning, "--multi-class", "all classes at once, one against the rest, or one against one")
@@ -109,12 +148,9 @@ def _train(parser: argparse.ArgumentParser) -> None:
     _offer(learning, "--tol", "relative duality gap at which to stop", type=_number(0))
     _offer(learning, "--max-passes", "passes over the data at most", metavar="N", type=_number(1, whole=True))
     _offer(learning, "--max-time", "time for learning", metavar="SECONDS", type=_number(0, inclusive=False))
-    _offer(learning, "--solver", "how the optimum is found")
     _offer(learning, "--seed", "order of the visits (default: 0)", metavar="N", type=_number(0, whole=True))
     _jobs(learning)
-    talk = parser.add_mutually_exclusive_group()
-    talk.add_argument("-q", "--quiet", action="store_true", help="no progress, only notes and errors")
-    talk.add_argument("-v", "--verbose", action="store_true", help="a line for every pass")
+    return learning
 
 
 def _predict(parser: argparse.ArgumentParser) -> None:

@@ -71,9 +71,9 @@ _MACHINE = {
     **_LIMITS,
     **_KERNELS,
     "intercept": ("free", "penalized", "none"),
-    "solver": ("auto", "coordinate_ascent", "interior_point", "block_smo"),
+    "solver": ("auto", "coordinate_ascent", "interior_point", "newton", "block_smo"),
 }
-_CLASSIFIER = {**_MACHINE, "loss": _HINGES, "class_weight": ("balanced",)}
+_CLASSIFIER = {**_MACHINE, "loss": (*_HINGES, "logistic", "exponential"), "class_weight": ("balanced",)}
 _CRAMMER_SINGER = {
     **_STRUCTURED,
     "loss": ("zero_one",),
@@ -88,8 +88,17 @@ _ONE_CLASS = {
     "kernel": ("rbf", "linear", "poly", "sigmoid", "cosine"),
     "solver": ("auto", "block_smo", "interior_point"),
 }
+_AUC = {
+    "C": _ANY,
+    **dict.fromkeys(("tol", "max_passes", "max_time"), _ANY),
+    "C_per": ("row", "pair"),
+    "loss": _HINGES,
+    "class_weight": ("balanced",),
+    "warm_start": _ANY,
+}
 _SEQUENCES = {**_STRUCTURED, "loss": ("hamming", "normalized_hamming"), "min_count": _ANY, "forbidden": _ANY}
 _ROWS = {"zero_based": "svmlight"}
+_LINEAR_ROWS = {**_ROWS, "memory": "svmlight"}  # of linear machines, which leave rows in files
 
 # Of the tasks that read one format the first is that of data without a mark.
 TASKS = {
@@ -100,17 +109,18 @@ TASKS = {
             Learner("MulticlassSVM", _CRAMMER_SINGER),
             Learner("SVMClassifier", {**_CLASSIFIER, "multi_class": ("ovr", "ovo")}),
         ),
-        _ROWS,
+        _LINEAR_ROWS,
         ("scores",),
     ),
-    "binary": Entry("binary", ("svmlight",), (Learner("SVMClassifier", _CLASSIFIER),), _ROWS, ("scores",)),
-    "regression": Entry("regression", ("svmlight",), (Learner("SVMRegressor", _REGRESSOR),), _ROWS),
+    "binary": Entry("binary", ("svmlight",), (Learner("SVMClassifier", _CLASSIFIER),), _LINEAR_ROWS, ("scores",)),
+    "auc": Entry("auc", ("svmlight",), (Learner("AUCClassifier", _AUC),), _LINEAR_ROWS, ("scores",)),
+    "regression": Entry("regression", ("svmlight",), (Learner("SVMRegressor", _REGRESSOR),), _LINEAR_ROWS),
     "one-class": Entry("one_class", ("svmlight",), (Learner("OneClassSVM", _ONE_CLASS),), _ROWS, ("scores",)),
     "ranking": Entry(
         "ranking",
         ("svmlight",),
         (Learner("SVMRanker", {"C": _ANY, **_LIMITS, "loss": _HINGES, "warm_start": _ANY}),),
-        _ROWS,
+        _LINEAR_ROWS,
         mark=r"\s*\S+\s+qid:\d",
     ),
     "sequence": Entry(

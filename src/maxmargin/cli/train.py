@@ -13,7 +13,7 @@ from ..errors import DataError, FileFormatError
 from .evaluate import check_labelled, print_report
 from .inputs import Input, check_format, check_output, recognise
 from .learners import check_options, choose, make, parameters
-from .messages import UsageError, Voice, in_words, size_in_words
+from .messages import UsageError, Voice, in_words, note_in_words, size_in_words
 from .tasks import Examples, Task, load_task
 
 __all__ = ["run"]
@@ -27,7 +27,7 @@ def run(args: Namespace) -> int:
     if [args.data, args.test, args.warm_start, template].count("-") > 1:
         raise UsageError("only one of the inputs can be standard input")
     check_output(output, [args.data, args.test, template])
-    source, test, _ = (None if path is None else Input(path) for path in (args.data, args.test, template))
+    source, test, _ = (None if path is None else Input(path, args.memory) for path in (args.data, args.test, template))
     assert source is not None
     model, settings = (None, {}) if args.warm_start is None else _start(args)
     format, name, how = recognise(
@@ -59,7 +59,8 @@ def run(args: Namespace) -> int:
         if reason := task.why_cold(model, examples):
             voice.note(f"{args.warm_start} is of no use as a start: {reason}")
     try:
-        interrupted = _fit(task, model, examples, voice)
+        with _notes_spoken(model, settings, voice):
+            interrupted = _fit(task, model, examples, voice)
     except FileFormatError:
         raise
     except DataError as error:
@@ -123,6 +124,16 @@ def _write(model: Any, settings: dict[str, Any], output: str, voice: Voice) -> s
         save_model(model, output, metadata=settings)
     voice.say(f"{voice.spent()} (in the solver: {model.certificate_.seconds:.1f} s)")
     return f"wrote {output} ({size_in_words(os.path.getsize(output))})"
+
+
+@contextmanager
+def _notes_spoken(model: Any, settings: dict[str, Any], voice: Voice) -> Iterator[None]:
+    """What the estimator notes about the data is said in terms of the file."""
+    model._tell = lambda note: voice.say(note_in_words(note, settings))
+    try:
+        yield
+    finally:
+        del model._tell
 
 
 @contextmanager

@@ -1,0 +1,99 @@
+"""A path over C against as many fits of their own: CPU seconds, passes, and whether the objectives agree.
+
+20 values of C from 1e-3 to 1e3, each certified to the default tolerance. Both are measured in the same fresh
+single-threaded process, all checks of the data included, the fits one by one on the side of the path's rival.
+
+``python benchmarks/path.py [problem ...]``
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from common import Meter, child, need, verdict
+
+BAR = 1 / 3
+TOL = 1e-3
+# problem: rows (None: all), parameters of the classifier
+PROBLEMS: dict[str, tuple[int | None, dict[str, Any]]] = {
+    "a9a": (None, {}),
+    "a9a_squared_hinge": (None, {"loss": "squared_hinge"}),
+    "satimage": (None, {}),
+    "sentence_polarity": (None, {}),
+    "a9a_rbf": (6000, {"kernel": "rbf", "gamma": 0.05}),
+    "satimage_rbf": (2000, {"kernel": "rbf"}),
+}
+
+
+def load(problem: str) -> tuple[Any, Any]:
+    import linear
+    import numpy as np
+
+    name = problem.split("_")[0]
+    if name == "satimage":
+        from sklearn.preprocessing import StandardScaler
+
+        from maxmargin.data import read_svmlight
+
+        rows = read_svmlight(str(need("satimage", "satimage.gz")))
+        X, y = StandardScaler().fit_transform(rows.X.toarray()), np.asarray(rows.y)
+    else:
+        X, y = linear.load("sentence_polarity" if name == "sentence" else name)
+    n = PROBLEMS[problem][0]
+    return X[:n], y[:n]
+
+
+def measure(problem: str) -> dict[str, Any]:
+    """One path and the fits of their own; the fields of a row of the table."""
+    import numpy as np
+
+    from maxmargin import SVMClassifier, svm_path
+
+    X, y = load(problem)
+    parameters = PROBLEMS[problem][1] | {"random_state": 0, "tol": TOL}
+    svm_path(X[:300], y[:300], 5, **parameters)  # load the compiled code
+    with Meter() as together:
+        path = svm_path(X, y, **parameters)
+    with Meter() as apart:
+        fits = [SVMClassifier(C, **parameters).fit(X, y).certificate_ for C in path.Cs.tolist()]
+    pairs = list(zip(path.certificates, fits, strict=True))
+    return {
+        "path": together.seconds,
+        "fits": apart.seconds,
+        "passes": int(path.passes.sum()),
+        "passes_of_fits": sum(found.passes for found in fits),
+        "gap": max(one.relative_gap for one, _ in pairs),
+        # two answers within the tolerance cannot contradict each other
+        "contradiction": max(float(np.maximum(a.dual / b.primal, b.dual / a.primal)) - 1.0 for a, b in pairs),
+    }
+
+
+def run(problem: str) -> bool:
+    rows = sorted((child(__file__, "measure", problem) for _ in range(3)), key=lambda row: row["path"] / row["fits"])
+    row = rows[1]
+    print(
+        f"{problem}: path {row['path']:.2f} s in {row['passes']} passes, fits of their own {row['fits']:.2f} s in "
+        f"{row['passes_of_fits']} passes",
+        flush=True,
+    )
+    good = [
+        verdict("largest gap", row["gap"], TOL, form="{:.1e}"),
+        verdict("lower bounds above objectives of the other", row["contradiction"], 1e-9, form="{:.1e}"),
+        verdict("time / time of fits", row["path"] / row["fits"], BAR),
+    ]
+    return all(good)
+
+
+def main(names: list[str] | None = None) -> bool:
+    print("Path over 20 values of C against fits of their own (one thread, CPU seconds)", flush=True)
+    return all([run(problem) for problem in names or PROBLEMS])
+
+
+if __name__ == "__main__":
+    what = sys.argv[1:]
+    if what and what[0] == "measure":
+        print(json.dumps(measure(what[1])))
+    else:
+        sys.exit(0 if main(what) else 1)

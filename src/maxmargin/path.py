@@ -1,0 +1,297 @@
+"""Support vector classifiers for a grid of values of ``C``, each fit begun where the one before ended.
+
+From small values to large ones the coefficients of a fit, times the ratio of the two values as far as the bounds allow,
+are a dual point near the optimum of the next fit (Hastie, Rosset, Tibshirani, Zhu, JMLR 2004: between a few values the
+path is linear in ``C``). Each fit has a certificate of its own, so the way to it does not matter.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import numbers
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ._notes import tell_hard_margin
+from ._warm import Encoded, Ends
+from .classifier import SVMClassifier
+from .problem import Certificate
+from .structures.values import as_reals
+
+__all__ = ["SVMPath", "grid_of_C", "svm_path"]
+
+Reals = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_LOWEST, _HIGHEST = -3, 3  # decades
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SVMPath:
+    """What :func:`svm_path` found; ``print`` shows it as a table. Entry ``k`` of every array belongs to ``Cs[k]``.
+
+    Attributes
+    ----------
+    Cs : float64 array of shape (n_C,)
+        The values, in the order given.
+    models : tuple of SVMClassifier
+        The fits, see :meth:`model`.
+    norms : float64 array of shape (n_C,)
+        ``|w|``, in the space of the kernel where there is one, without the intercept; of several problems together
+        (the root of the sum of their squares).
+    training_errors : float64 array of shape (n_C,)
+        Weighted share of the training rows that are predicted wrongly.
+    """
+
+    Cs: Reals
+    models: tuple[SVMClassifier, ...]
+    norms: Reals
+    training_errors: Reals
+    _points: Any
+
+    def __len__(self) -> int:
+        return len(self.Cs)
+
+    @property
+    def margins(self) -> Reals:
+        """``2 / |w|``, from the one margin to the other, shape ``(n_C,)``; infinite where the weights are 0."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(2.0 / self.norms)
+
+    @property
+    def coef_(self) -> Reals:
+        """Weights, shape ``(n_C, n_problems, n_features)``, for ``kernel="linear"`` only."""
+        return np.array([model.coef_ for model in self.models])
+
+    @property
+    def intercept_(self) -> Reals:
+        """Intercepts, shape ``(n_C, n_problems)``."""
+        return np.array([model.intercept_ for model in self.models])
+
+    @property
+    def support_(self) -> Ints:
+        """Rows of the training data that support any of the models, ascending, int64."""
+        return np.unique(np.concatenate([model.support_ for model in self.models]))
+
+    @property
+    def dual_coef_(self) -> Reals:
+        """Signed coefficients of the rows ``support_``, shape ``(n_C, n_problems, len(support_))``."""
+        return _dual_coef(self.models, self.support_)
+
+    @property
+    def n_support(self) -> Ints:
+        """How many rows support each model, shape ``(n_C,)``."""
+        return np.array([len(model.support_) for model in self.models], np.int64)
+
+    @property
+    def certificates(self) -> list[Certificate]:
+        """The certificate of each model."""
+        return [model.certificate_ for model in self.models]
+
+    @property
+    def passes(self) -> Ints:
+        """Passes over the data of each fit, shape ``(n_C,)``."""
+        return np.array([model.n_iter_ for model in self.models], np.int64)
+
+    def model(self, C: float | None = None, *, k: int | None = None) -> SVMClassifier:
+        """The fit at a value of the grid, or at position ``k``.
+
+        Raises
+        ------
+        ValueError
+            When ``C`` is no value of the grid: names the nearest one.
+        IndexError
+            When there is no position ``k``.
+        """
+        if (C is None) == (k is None):
+            raise ValueError("give either a value C of the grid or a position k")
+        if k is None:
+            assert C is not None
+            k = int(np.abs(np.log(self.Cs) - np.log(C)).argmin()) if C > 0 else 0
+            if not np.isclose(self.Cs[k], C, rtol=1e-9, atol=0.0):
+                raise ValueError(f"C={C!r} is not on the path; the nearest value is {float(self.Cs[k])!r}")
+        return self.models[k]
+
+    def decision_function(self, X: Any) -> Reals:
+        """Scores of every model, shape ``(n_C, n)`` for two classes, else ``(n_C, n, n_classes)``."""
+        return np.array([model.decision_function(X) for model in self.scored(X)])
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Classes that every model predicts, shape ``(n_C, n)``."""
+        return np.array([model.predict(X) for model in self.scored(X)])
+
+    def scored(self, X: Any) -> Iterator[SVMClassifier]:
+        """The models, each with the scores of these rows in hand: whatever they are asked for is about these rows."""
+        scores = self._stacked._scores(X).reshape(-1, len(self), self.intercept_.shape[1])
+        for k, model in enumerate(self.models):
+            yield _with_scores(model, scores[:, k])
+
+    @cached_property
+    def _stacked(self) -> SVMClassifier:
+        """A fit with the problems of all: one pass over rows scores them for every model."""
+        out = copy.copy(self.models[0])
+        if "coef_" in vars(out):
+            out.coef_ = np.concatenate([model.coef_ for model in self.models])
+            return out
+        out.support_, out.support_vectors_ = self.support_, self._points
+        out.dual_coef_ = self.dual_coef_.reshape(-1, len(out.support_))
+        return out
+
+    def __str__(self) -> str:
+        rows = [["C", "|w|", "2/|w|", "errors", "support", "gap", "passes"]]
+        for k, found in enumerate(self.certificates):
+            rows.append([
+                f"{self.Cs[k]:.4g}", f"{self.norms[k]:.4g}", f"{self.margins[k]:.4g}",
+                f"{100.0 * self.training_errors[k]:.2f} %", str(self.n_support[k]), f"{found.relative_gap:.1e}",
+                str(found.passes),
+            ])  # fmt: skip
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+        for C, found in zip(self.Cs, self.certificates, strict=True):
+            if not found.status.ok:
+                lines.append(f"the fit at C={C:g} ended early: {found.status}")
+        return "\n".join(lines)
+
+
+class _Scored(SVMClassifier):
+    """A fit whose scores of the rows at hand are known."""
+
+    _known: Reals
+
+    def _scores(self, X: Any) -> Reals:
+        return self._known
+
+
+def _with_scores(model: SVMClassifier, scores: Reals) -> _Scored:
+    out = _Scored()
+    vars(out).update(vars(model))
+    out._known = scores
+    return out
+
+
+def svm_path(
+    X: Any,
+    y: ArrayLike,
+    Cs: int | ArrayLike = 20,
+    *,
+    sample_weight: ArrayLike | None = None,
+    margin: ArrayLike | None = None,
+    **parameters: Any,
+) -> SVMPath:
+    """Fit :class:`~maxmargin.SVMClassifier` for many values of ``C``.
+
+    The values are taken in ascending order, whatever the order given, and each fit begins where the one before ended; a
+    kernel's values are computed once for all of them, as far as ``cache_mb`` allows. As ``C`` goes to 0 the weights do,
+    and the classes predicted are the larger one; as it grows the fit of separable data comes to the hard margin.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+    y : array of shape (n,)
+        Two classes or more.
+    Cs : int or array of shape (n_C,), default=20
+        The values, positive; a number stands for so many between 1e-3 and 1e3, evenly in their logarithm.
+    sample_weight, margin : arrays of shape (n,), optional
+        See :meth:`maxmargin.SVMClassifier.fit`.
+    **parameters
+        Of :class:`~maxmargin.SVMClassifier`, without ``C``, ``nu`` and ``warm_start``. Each fit has the tolerance
+        ``tol``, and limits and the callback are those of each fit.
+
+    Returns
+    -------
+    SVMPath
+
+    Raises
+    ------
+    ValueError
+        For values of ``C`` that are no positive finite numbers, and as :meth:`maxmargin.SVMClassifier.fit`.
+    TypeError
+        For an unknown parameter.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin import svm_path
+    >>> path = svm_path(np.array([[-1.0], [1.0]]), [0, 1], [0.125, 0.25, 0.5, 1.0])
+    >>> path.norms.round(3).tolist()
+    [0.25, 0.5, 1.0, 1.0]
+    """
+    grid = grid_of_C(Cs)
+    known = set(inspect.signature(SVMClassifier).parameters) - {"C", "nu", "warm_start"}
+    for name in parameters:
+        if name not in known:
+            raise TypeError(f"svm_path has no parameter {name!r}; beside Cs it takes {', '.join(sorted(known))}")
+    base = SVMClassifier(**parameters)
+    data = base._encoded(X, y, sample_weight, margin)
+    data.values.keep = True
+    found: list[SVMClassifier] = [base] * len(grid)
+    before = None
+    for k in np.argsort(grid, kind="stable"):
+        found[k] = model = copy.copy(base)
+        model.C = float(grid[k])
+        ends = Ends(data.n, base._by_kernel, before)
+        results, changes = model._fit_encoded(data, ends)
+        model._keep_notes(tell_hard_margin(changes))
+        model._take_over(results)
+        ends.before, before = None, ends
+    return _path_of(grid, found, data)
+
+
+def grid_of_C(Cs: int | ArrayLike) -> Reals:
+    """The values, float64 of shape ``(n_C,)``; a number stands for so many, see :func:`svm_path`.
+
+    Raises
+    ------
+    ValueError
+        When there are none, or one is no positive finite number.
+    """
+    if isinstance(Cs, numbers.Integral) and not isinstance(Cs, bool):
+        if Cs < 1:
+            raise ValueError(f"Cs must be at least 1 value, not {Cs}")
+        return np.logspace(_LOWEST, _HIGHEST, int(Cs)) if Cs > 1 else np.ones(1)
+    grid = as_reals(Cs, "Cs")
+    if grid.ndim != 1:
+        raise ValueError(f"Cs must be a number of values or a list of them, not {Cs!r}")
+    if not len(grid):
+        raise ValueError("Cs is empty: give at least one value")
+    bad = np.flatnonzero(~(np.isfinite(grid) & (grid > 0.0)))
+    if len(bad):
+        raise ValueError(f"Cs[{bad[0]}] is {grid[bad[0]]:g}; every C must be a positive finite number")
+    return grid.copy()
+
+
+def _dual_coef(models: Sequence[SVMClassifier], support: Ints) -> Reals:
+    out = np.zeros((len(models), len(models[0].dual_coef_), len(support)))
+    for each, model in zip(out, models, strict=True):
+        each[:, np.searchsorted(support, model.support_)] = model.dual_coef_
+    return out
+
+
+def _path_of(grid: Reals, models: list[SVMClassifier], data: Encoded) -> SVMPath:
+    """Norms and errors of all models by one pass over the data."""
+    P, first = len(models[0].intercept_), models[0]
+    if "coef_" in vars(first):
+        norms = np.array([np.linalg.norm(model.coef_) for model in models])
+        scores: Iterable[Reals] = (data.rows.scores(np.ascontiguousarray(model.coef_.T)) for model in models)
+        points = None
+    else:
+        used = np.flatnonzero(np.isin(data.order, np.concatenate([model.support_ for model in models])))
+        used = used[np.argsort(data.order[used])]
+        beta = np.zeros((len(data.order), len(models) * P))
+        beta[used] = _dual_coef(models, data.order[used]).reshape(-1, len(used)).T
+        products = first.kernel_.combined(data.X, data.X, beta)
+        norms = np.sqrt(np.maximum((beta * products).reshape(-1, len(models), P).sum((0, 2)), 0.0))
+        scores = (products[:, k * P : (k + 1) * P] for k in range(len(models)))
+        points = np.empty((len(used), 0)) if first.kernel_.name == "precomputed" else data.X[used]
+    truth = first.classes_[data.number]
+    errors = [
+        np.average(_with_scores(model, each).predict(None) != truth, weights=data.counts)
+        for model, each in zip(models, scores, strict=True)
+    ]
+    return SVMPath(grid, tuple(models), norms, np.array(errors), points)
