@@ -28,8 +28,9 @@ PROBLEMS: dict[str, tuple[int | None, dict[str, Any]]] = {
 
 
 def load(problem: str) -> tuple[Any, Any]:
-    import linear
     import numpy as np
+
+    import linear
 
     name = problem.split("_")[0]
     if name == "satimage":
@@ -88,7 +89,8 @@ def run(problem: str) -> bool:
 
 def main(names: list[str] | None = None) -> bool:
     print("Path over 20 values of C against fits of their own (one thread, CPU seconds)", flush=True)
-    return all([run(problem) for problem in names or PROBLEMS])
+    kept = [run(problem) for problem in names or PROBLEMS]
+    return all(kept)
 
 
 if __name__ == "__main__":

@@ -12,9 +12,11 @@ NAMES = (
     "gum_parsing",
     "conll2000",
     "linear",
+    "one_slack_linear",
     "kernel",
     "ranking",
     "svmlight",
+    "solvers",
 )
 
 

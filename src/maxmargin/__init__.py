@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .problem import Certificate
     from .ranking import SVMRanker
     from .regressor import SVMRegressor
+    from .search import SVMClassifierCV
     from .sequence import SequenceSVM
     from .structured import StructuredSVM
     from .structures.check import check_structure
@@ -35,6 +36,7 @@ __all__ = [
     "MulticlassSVM",
     "OneClassSVM",
     "SVMClassifier",
+    "SVMClassifierCV",
     "SVMPath",
     "SVMRanker",
     "SVMRegressor",
@@ -57,6 +59,7 @@ _HOME_OF = {
     "MulticlassSVM": "multiclass",
     "OneClassSVM": "one_class",
     "SVMClassifier": "classifier",
+    "SVMClassifierCV": "search",
     "SVMPath": "path",
     "SVMRanker": "ranking",
     "SVMRegressor": "regressor",

@@ -184,8 +184,8 @@ class KernelMachine(Machine):
         if group is None:
             group = np.zeros(terms.sign.shape, np.int64)
         task = KernelTask(
-            kernel, X, terms, C, weight, totals, group, float(self.tol), name=type(self).__name__, signs=signs, warm=warm,
-            values=KernelValues() if values is None else values,
+            kernel, X, terms, C, weight, totals, group, float(self.tol), name=type(self).__name__, signs=signs,
+            warm=warm, values=KernelValues() if values is None else values,
         )  # fmt: skip
 
         def run(**limits: Any) -> Result:

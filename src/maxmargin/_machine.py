@@ -83,7 +83,7 @@ class Machine(MarginEstimator):
         return "penalized" if self.penalize_intercept else "free"
 
     def _ends(self, n: int, *, by_kernel: bool) -> Ends:
-        """Where the problems of a fit to ``n`` rows will end; they begin where those of the last one ended, if asked."""
+        """Where the problems of a fit to ``n`` rows will end, begun where those of the last one ended if asked to."""
         before = vars(self).get("_warm", ("", None))[1] if self.warm_start else None
         return Ends(n, by_kernel, before)
 

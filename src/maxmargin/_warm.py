@@ -73,7 +73,7 @@ class Ends:
     ends: list[tuple[Reals, Reals]] = field(default_factory=list)
 
     def start(self, rows: Ints, n_weights: int) -> WarmStart | None:
-        """Where the next problem is to begin: on these rows, with as many weights beside the coefficients of a kernel."""
+        """Where the next problem is to begin: on these rows, with so many weights beside those of a kernel's rows."""
         k, before = len(self.ends), self.before
         if before is None or (before.n, before.by_kernel) != (self.n, self.by_kernel) or k >= len(before.ends):
             return None

@@ -87,8 +87,11 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
     solver : {"auto", "coordinate_ascent", "interior_point", "newton", "block_smo"} or solver object, default="auto"
         ``"auto"`` begins with coordinate ascent and goes over to the interior point method where that is shorter, as
         on unscaled features or for a large ``C``; with a kernel it is block SMO, which is for kernels only. Losses
-        other than the hinge and its square are for Newton's method. ``"gradient_descent"``, ``"subgradient"`` and
-        ``"pegasos"`` are for linear machines with any loss (:mod:`maxmargin.solvers.subgradient`).
+        other than the hinge and its square are for Newton's method, or for ``"bundle"`` where they have kinks.
+        That, ``"gradient_descent"``, ``"subgradient"`` and ``"pegasos"`` are for linear machines with any loss
+        (:mod:`maxmargin.solvers.bundle`, :mod:`maxmargin.solvers.subgradient`),
+        ``"projected_gradient"`` is for the hinge and its square, linear or not, and ``"perceptron"`` and
+        ``"averaged_perceptron"`` look for any hyperplane that separates two classes (:mod:`maxmargin.solvers`).
         ``solver_`` and ``solver_reason_`` say what was chosen and why.
     cache_mb : float, default=500.0
         Bound of the memory for kernel values, in millions of bytes.
@@ -132,6 +135,8 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
         The algorithm, and why it was taken.
     n_iter_ : int
         Passes over the data.
+    n_mistakes_ : int64 array of shape (n_problems,)
+        Steps of a perceptron; with no other solver.
     n_samples_seen_ : int
         Rows of positive weight, after :meth:`partial_fit`.
 
@@ -269,7 +274,7 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
         return Encoded(X, order, counts, weight, wanted, number, n)
 
     def _fit_encoded(self, data: Encoded, ends: Ends) -> tuple[list[Result], list[float | None]]:
-        """Answers of all problems, with the parameters as they are now; see :meth:`_hard_margin` for the second list."""
+        """Answers of all problems, with the parameters as they are now; for the others see :meth:`_hard_margin`."""
         fit = self._fit_all_by_kernel if self._by_kernel else self._fit_all_linear
         return fit(data, self._check_machine(), ends)
 
@@ -282,7 +287,7 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
         same ``C``; in random order the weights come near its minimum as fast as ``1 / sqrt(n)`` at least, see
         :mod:`maxmargin.solvers.linear.stream`. There is no ``certificate_``: it would need the rows that are gone. A
         :meth:`fit` before is forgotten, and a later one forgets the stream. ``solver`` must be ``"auto"`` or
-        ``"subgradient"``.
+        ``"subgradient"``; ``tol``, the limits, ``verbose`` and ``callback`` play no part.
 
         Parameters
         ----------

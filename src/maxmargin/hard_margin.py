@@ -106,7 +106,7 @@ class HardMarginSVM(ClassifierMixin, KernelMachine):
     --------
     >>> from maxmargin import HardMarginSVM
     >>> model = HardMarginSVM().fit([[-1.0], [1.0], [3.0]], ["left", "right", "right"])
-    >>> model.coef_.tolist(), model.margin_, model.support_.tolist()
+    >>> model.coef_.tolist(), model.margin_, sorted(model.support_.tolist())
     ([[1.0]], 1.0, [0, 1])
     >>> try:
     ...     HardMarginSVM().fit([[0.0], [1.0], [2.0], [9.0]], ["left", "right", "left", "right"])
@@ -161,6 +161,9 @@ class HardMarginSVM(ClassifierMixin, KernelMachine):
         tags.classifier_tags.multi_class = False
         return tags
 
+    def _solver_names(self) -> list[str]:
+        return Machine._solver_names(self)
+
     def fit(self, X: Any, y: ArrayLike) -> HardMarginSVM:
         """Fit the model.
 
@@ -211,7 +214,7 @@ class HardMarginSVM(ClassifierMixin, KernelMachine):
         square = 2.0 * task.penalty(result.w)
         if self._intercept == "penalized":
             square -= float(self.intercept_[0]) ** 2
-        self.margin_ = float((sign * task.scores(result.w)).min()) / math.sqrt(square)
+        self.margin_ = float((sign * task.scores(result.w)).min()) / math.sqrt(square) if square > 0.0 else 0.0
         result.release()
         result.certificate = replace(result.certificate, C=math.inf)
         self._take_over([result])

@@ -39,7 +39,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         Passes over the data.
     max_time : float, optional
         Seconds.
-    solver : {"auto", "block_smo", "interior_point"} or solver object, default="auto"
+    solver : {"auto", "block_smo", "interior_point", "projected_gradient"} or solver object, default="auto"
     verbose : int, default=0
         1 shows progress, 2 every pass.
     callback : callable, optional

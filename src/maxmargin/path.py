@@ -47,12 +47,15 @@ class SVMPath:
         (the root of the sum of their squares).
     training_errors : float64 array of shape (n_C,)
         Weighted share of the training rows that are predicted wrongly.
+    n_rows : int
+        Rows with positive weight; of equal rows in small sets one.
     """
 
     Cs: Reals
     models: tuple[SVMClassifier, ...]
     norms: Reals
     training_errors: Reals
+    n_rows: int
     _points: Any
 
     def __len__(self) -> int:
@@ -170,7 +173,7 @@ class _Scored(SVMClassifier):
 
 def _with_scores(model: SVMClassifier, scores: Reals) -> _Scored:
     out = _Scored()
-    vars(out).update(vars(model))
+    out.__dict__.update(vars(model))
     out._known = scores
     return out
 
@@ -294,4 +297,4 @@ def _path_of(grid: Reals, models: list[SVMClassifier], data: Encoded) -> SVMPath
         np.average(_with_scores(model, each).predict(None) != truth, weights=data.counts)
         for model, each in zip(models, scores, strict=True)
     ]
-    return SVMPath(grid, tuple(models), norms, np.array(errors), points)
+    return SVMPath(grid, tuple(models), norms, np.array(errors), len(data.order), points)

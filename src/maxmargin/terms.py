@@ -105,7 +105,7 @@ class Terms(NamedTuple):
         return np.asarray((self.sign * a).sum(1))
 
     def best_multiple(self, a: Reals, square: float) -> float:
-        """The factor of ``a`` with the largest dual value that the box allows; ``square`` is ``|sum_i beta_i x_i|^2``."""
+        """The factor of ``a`` of the largest dual value in the box; ``square`` is ``|sum_i beta_i x_i|^2``."""
         used = a > 0.0
         most = float((self.upper[used] / a[used]).min(initial=np.inf))
         square += float((self.ridge * a).ravel() @ a.ravel())

@@ -11,6 +11,7 @@ import pytest
 from maxmargin import StructuredSVM
 from maxmargin.solvers import BY_NAME, by_name
 from maxmargin.solvers.base import Solver
+from maxmargin.solvers.bundle import Bundle
 from maxmargin.solvers.frank_wolfe import FrankWolfe
 from maxmargin.solvers.loop import Result, minimize
 from maxmargin.solvers.n_slack import NSlack
@@ -33,6 +34,7 @@ SOLVERS: dict[str, Solver] = {
     "n_slack one by one": NSlack(batch=1),
     "one_slack": OneSlack(),
     "one_slack without cache": OneSlack(cached_rounds=0, keep_rounds=3),
+    "bundle": Bundle(),
 }
 
 cases = functools.cache(named_cases)
@@ -98,7 +100,7 @@ def test_averaged_iterates_come_near_the_optimum(kind: str) -> None:
     assert_optimal(case, result, optimum("hamming", 0.1), 0.1, 1e-3)
 
 
-@pytest.mark.parametrize("name", ["auto", "frank_wolfe", "n_slack", "one_slack"])
+@pytest.mark.parametrize("name", ["auto", "frank_wolfe", "n_slack", "one_slack", "bundle"])
 def test_solvers_by_name_reach_the_optimum(name: str) -> None:
     case = plain_case(cases()["costs"])
     model = StructuredSVM(case.structure, C=2.0, solver=name, tol=1e-7, max_passes=1500, random_state=0)

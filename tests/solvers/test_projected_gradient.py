@@ -12,6 +12,7 @@ from sklearn.base import clone
 from linear.problems import INTERCEPTS, LOSSES, Small, random_problem
 from maxmargin import OneClassSVM, SVMClassifier, SVMRegressor
 from maxmargin.errors import DataError
+from maxmargin.solvers.base import WarmStart
 from maxmargin.solvers.loop import Record, minimize, run_to_tolerance
 from maxmargin.solvers.oracle import make_oracle
 from maxmargin.solvers.projected_gradient import ProjectedGradient
@@ -195,6 +196,16 @@ def test_momentum_is_faster() -> None:
         run_to_tolerance(problem.task(1e-6), s, max_passes=20_000).certificate.passes for s in (ACCELERATED, PLAIN)
     ]
     assert 4 * passes[0] < passes[1]
+
+
+def test_a_warm_start_is_feasible_and_near() -> None:
+    problem = random_problem(2, "hinge", "free", 1.0)
+    first = run_to_tolerance(problem.task(1e-6), ACCELERATED, max_passes=5000)
+    task = problem.task(1e-6)
+    task.warm = WarmStart(first.w, beta=first.dual_point.beta)
+    again = run_to_tolerance(task, ACCELERATED, max_passes=5000)
+    assert again.certificate.status is Status.CONVERGED
+    assert 4 * (again.certificate.passes - 20) < first.certificate.passes  # the power iteration takes up to 20
 
 
 def test_features_that_are_all_zero() -> None:

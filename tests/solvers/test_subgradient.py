@@ -104,7 +104,7 @@ def test_every_choice_reaches_the_optimum_of_hinges(loss: str, intercept: str) -
 
 
 @pytest.mark.parametrize("solver", SMOOTH)
-@pytest.mark.parametrize("loss", [Logistic(), Exponential(), own(Logistic())], ids=repr)
+@pytest.mark.parametrize("loss", [Logistic(), Exponential()], ids=repr)
 def test_every_choice_reaches_the_optimum_of_smooth_losses(loss: MarginLoss, solver: str) -> None:
     for intercept in INTERCEPTS if isinstance(loss, Logistic) else ("free",):
         value = smooth_optimum(loss, 0.1, intercept)
@@ -254,24 +254,27 @@ PATHS = [
 @pytest.mark.parametrize("options", PATHS, ids=str)
 def test_a_users_own_loss_goes_the_same_way_as_a_compiled_one(options: Any, intercept: str) -> None:
     """Plain NumPy, which makes all weights at each step, is an independent body of the same method."""
-    for loss in (Logistic(), Logistic(base=2.0)):
-        first, second = (Subgradient(**options).start(margin_task(each, 1.0, intercept)) for each in (loss, own(loss)))
-        assert isinstance(first.steps, CompiledSteps)  # type: ignore[attr-defined]
-        assert not isinstance(second.steps, CompiledSteps)  # type: ignore[attr-defined]
-        if not options.get("variance_reduction"):  # a user's loss has its curvature at 0, which is the largest here
-            assert first.longest == pytest.approx(second.longest)  # type: ignore[attr-defined]
-        for _ in range(6):
-            first.advance(), second.advance()
-            np.testing.assert_allclose(first.weights(), second.weights(), rtol=1e-8, atol=1e-10)
-            assert first.dual() == pytest.approx(second.dual(), rel=1e-6)
+    first: Any
+    second: Any
+    loss = Logistic(base=2.0)
+    first, second = (Subgradient(**options).start(margin_task(each, 1.0, intercept)) for each in (loss, own(loss)))
+    assert isinstance(first.steps, CompiledSteps)
+    assert not isinstance(second.steps, CompiledSteps)
+    assert first.longest == pytest.approx(second.longest)  # at 0 the curvature is the largest
+    for _ in range(5):
+        first.advance(), second.advance()
+        np.testing.assert_allclose(first.weights(), second.weights(), rtol=1e-8, atol=1e-10)
+    assert first.dual() == pytest.approx(second.dual(), rel=1e-6)
 
 
-def test_a_users_own_loss_may_have_a_kink() -> None:
-    """``max(0, 1 - t)`` once more, from outside."""
+def test_a_users_own_loss_with_a_kink_or_without() -> None:
+    """``max(0, 1 - t)`` once more, from outside; and a smooth one, with reduced variance."""
     hinge = CustomLoss(lambda t: np.maximum(1.0 - t, 0.0), lambda t: np.where(t < 1.0, -1.0, 0.0))
     problem = random_problem(3, "hinge", "free", 0.1)
     result = run_to_tolerance(margin_task(hinge, 0.1, tol=ACCURACY), Subgradient(batch=2), max_passes=600)
     assert_reached(result, problem.optimum(), ACCURACY)
+    smooth = run_to_tolerance(margin_task(own(Logistic()), 0.1, tol=1e-4), Subgradient(variance_reduction=True))
+    assert_reached(smooth, smooth_optimum(Logistic(), 0.1), 1e-4)
 
 
 def test_no_momentum_is_the_limit_of_little_momentum() -> None:
@@ -409,9 +412,9 @@ def test_structures_come_near_the_optimum(name: str, kind: str) -> None:
         assert_reached(result, value, accuracy)
     for random in (Pegasos(batch=2), Subgradient(order="random", batch=2)):  # no dual point from passes: poor bounds
         result = minimize(
-            case.oracle, random, C=0.2, sample_weight=WEIGHT[: case.n], tol=1e-3, max_passes=150, random_state=0
+            case.oracle, random, C=0.2, sample_weight=WEIGHT[: case.n], tol=1e-3, max_passes=80, random_state=0
         )
-        assert case.listed.primal(result.w, c) <= value * 1.03
+        assert case.listed.primal(result.w, c) <= value * 1.05
         assert 0.5 * value < result.certificate.dual <= value * (1 + 1e-9)
         assert all(record.dual <= value * (1 + 1e-9) for record in result.history)
 

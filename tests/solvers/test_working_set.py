@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from maxmargin.errors import DataError, StructureError
-from maxmargin.solvers import passes
+from maxmargin.solvers import passes, simplex_qp
 from maxmargin.solvers.base import owners, to_dual_point
 from maxmargin.solvers.oracle import CompiledOracle, PlainOracle, Work, make_oracle
 from maxmargin.solvers.planes import active_counts
@@ -194,6 +194,21 @@ def test_what_is_no_structure_is_named() -> None:
 
     with pytest.raises(StructureError, match="Half is no structure: it lacks joint_features, argmax"):
         make_oracle(Half(), [1], [1])
+
+
+def test_the_active_set_alone_solves_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes as many steps as it needs; pairwise steps are for what rounding leaves."""
+
+    def never(*_: Any) -> float:
+        raise AssertionError("the active set method gave up")
+
+    monkeypatch.setattr(simplex_qp, "_pairwise", never)
+    rng = np.random.default_rng(3)
+    for t, rank in [(40, 30), (80, 60), (120, 100)]:
+        G, b = random_program(rng, t, rank, 1.0)
+        a, gap = solve_simplex_qp(G, b, 1.0, tol=1e-9)
+        assert gap <= 1e-9
+        assert (a > 0.0).sum() > 11
 
 
 def random_program(rng: np.random.Generator, t: int, rank: int, scale: float) -> tuple[Any, Any]:

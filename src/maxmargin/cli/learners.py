@@ -8,23 +8,27 @@ from importlib import import_module
 from typing import Any
 
 from .messages import UsageError
-from .table import TASKS, Learner, takers
+from .table import MACHINE_SOLVERS, TASKS, Learner, takers
 
 __all__ = ["KERNELS_WITH", "check_options", "choose", "make", "parameters"]
 
 # Arguments of the command itself; all others belong to tasks.
-_OF_THE_COMMAND = {"command", "debug", "data", "output", "test", "task", "format", "quiet", "verbose", "solvers", "picture"}
+_OF_THE_COMMAND = {
+    *("command", "debug", "data", "output", "test", "task", "format", "quiet", "verbose", "solvers", "picture"),
+}
 
 KERNELS_WITH = {"gamma": ("poly", "rbf", "sigmoid"), "degree": ("poly",), "coef0": ("poly", "sigmoid")}
 """The parameters of kernels, and the kernels that have them."""
 _MACHINE_SOLVERS = {
-    "linear": ("auto", "coordinate_ascent", "interior_point", "newton"),
-    "kernel": ("auto", "block_smo", "interior_point", "newton"),
+    "linear": tuple(solver for solver in MACHINE_SOLVERS if solver != "block_smo"),
+    "kernel": ("auto", "block_smo", "interior_point", "newton", "projected_gradient"),
     "nu": ("auto", "block_smo", "interior_point"),
 }
 _NOT_FOR_LOSS = {
     **dict.fromkeys(("hinge", "epsilon_insensitive"), ("newton",)),
-    **dict.fromkeys(("logistic", "exponential"), ("coordinate_ascent", "interior_point", "block_smo")),
+    **dict.fromkeys(
+        ("logistic", "exponential"), ("coordinate_ascent", "interior_point", "block_smo", "projected_gradient")
+    ),
 }
 
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-__all__ = ["FORMATS", "TASKS", "Entry", "Learner", "serving", "takers", "task_of", "values_of"]
+__all__ = ["FORMATS", "MACHINE_SOLVERS", "TASKS", "Entry", "Learner", "serving", "takers", "task_of", "values_of"]
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,11 @@ class Entry:
 
 
 _ANY: tuple[str, ...] = ()
-_STRUCTURED_SOLVERS = ("auto", "frank_wolfe", "n_slack", "one_slack", "averaged_perceptron", "perceptron")
+_FIRST_ORDER = ("bundle", "gradient_descent", "subgradient", "pegasos")
+_PERCEPTRONS = ("perceptron", "averaged_perceptron")
+_STRUCTURED_SOLVERS = ("auto", "frank_wolfe", "n_slack", "one_slack", *_FIRST_ORDER, *_PERCEPTRONS)
+_DUAL = ("coordinate_ascent", "interior_point", "newton", "block_smo", "projected_gradient")
+MACHINE_SOLVERS = ("auto", *_DUAL, *_FIRST_ORDER, *_PERCEPTRONS)
 _HINGES = ("hinge", "squared_hinge")
 
 _LIMITS = dict.fromkeys(("tol", "max_passes", "max_time", "seed"), _ANY)
@@ -71,7 +75,7 @@ _MACHINE = {
     **_LIMITS,
     **_KERNELS,
     "intercept": ("free", "penalized", "none"),
-    "solver": ("auto", "coordinate_ascent", "interior_point", "newton", "block_smo"),
+    "solver": MACHINE_SOLVERS,
 }
 _CLASSIFIER = {**_MACHINE, "loss": (*_HINGES, "logistic", "exponential"), "class_weight": ("balanced",)}
 _CRAMMER_SINGER = {

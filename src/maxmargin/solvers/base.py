@@ -31,7 +31,7 @@ class WarmStart:
     planes : Planes or None
         The working set of a structured problem.
     beta : float64 array of shape (n,) or None
-        Dual point of a plain machine: the coefficients of its rows. It need not be feasible, as after a change of ``C``.
+        Dual point of a plain machine: the coefficients of its rows. After a change of ``C`` it need not be feasible.
     """
 
     w: Reals

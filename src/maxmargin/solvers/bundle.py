@@ -11,10 +11,10 @@ point to the minimiser of the model, and the plane a small share of the way beyo
 Where the intercept is free, planes are level in its direction: they are below the loss with the best intercept, see
 :func:`~maxmargin.solvers.linear.intercept.balanced`.
 
-Cost of a round: one product with the data each way, the line search on known scores, ``O(n)`` for each of about a dozen
-trials (structured: no line search, one call of the loss-augmented decoder for each example), and a quadratic program in
-the number of planes. Memory: the slopes of the planes, their dual points (a bit for each row, where multipliers are at
-their bounds or 0), and a few numbers for each row.
+Cost of a round: one product with the data each way, the line search on known scores, ``O(n)`` for each of at most a
+dozen trials, the best intercept twice where it is free, ``O(n log n)``, and a quadratic program in the number of planes.
+(Structured: no line search, one call of the loss-augmented decoder for each example.) Memory: the slopes of the planes,
+their dual points (a bit for each row, where multipliers are at their bounds or 0), and a few numbers for each row.
 """
 
 from __future__ import annotations
@@ -194,6 +194,8 @@ class _LinearRun(_BundleRun):
 
     def _begin(self) -> None:
         self.place = self._at(self.best)
+        if not math.isfinite(self.place.loss):  # a warm start too far off for this loss
+            self.place = self._at(np.zeros_like(self.best))
         self._add(self.place)
 
     def _look(self, w: Reals) -> None:

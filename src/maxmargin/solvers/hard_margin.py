@@ -8,7 +8,7 @@ certificate.
 
 With a kernel the points are the rows of a factor ``L`` of its matrix, ``K = L L^T``. A dual point gives weights whose
 error is the root of its gap, and where ``C`` is large that is too much; so the coefficients ``beta`` are those that
-come nearest to the weights of the solver, ``L^T beta = w``, over the rows of the dual point.
+come nearest to the weights of the solver, ``L^T beta = w``, over the rows of the dual point (all, where it is 0).
 """
 
 from __future__ import annotations
@@ -123,8 +123,8 @@ class _KernelRun(_HardRun):
         first, value = task.from_dual(np.maximum(task.terms.sign * beta[:, None], 0.0))
         points = [_with_margins(task, first, self.free)]
         w = self.inner.weights()
-        rows = np.flatnonzero(beta)
-        for _ in range(_ROUNDS if len(rows) else 0):
+        rows = np.flatnonzero(beta) if beta.any() else task.examples
+        for _ in range(_ROUNDS):
             near = np.zeros(task.n_weights)
             near[rows] = lstsq(self.factor[rows].T, w[: self.factor.shape[1]], lapack_driver="gelsy")[0]
             near[task.n :] = w[self.factor.shape[1] :]

@@ -325,9 +325,7 @@ class _Loop:
             if self._seconds() >= self.max_time:
                 return Status.TIME_LIMIT
 
-    def _evaluate(
-        self, run: Run, status: Status = Status.CONVERGED, *, weights: Reals | None = None
-    ) -> Certificate:
+    def _evaluate(self, run: Run, status: Status = Status.CONVERGED, *, weights: Reals | None = None) -> Certificate:
         """Exact figures of the weights as they are, or of others; keeps the best ones and the best dual bound seen."""
         # the bound first: it also frees the weights of the rounding of the steps
         dual = run.dual() if weights is None else self.best_dual

@@ -85,9 +85,7 @@ class _ProjectedRun(Run):
         self.terms = hinges_only(task.terms, task.name, options.name)
         self.totals, self.groups = _sums(task)
         self.apply = _products_of(task, options.cache_mb)
-        self.a = np.zeros_like(self.terms.sign)
-        if isinstance(task, KernelTask):
-            self.a = task.start()
+        self.a = task.start()
         self.products = self.apply(self.terms.beta(self.a))
         self.before = self.a, self.products
         self.momentum, self.L = 1.0, 0.0

@@ -154,7 +154,8 @@ class BlockRun(Run):
         """Steps over these rows; the number of them."""
         terms, cache = self.terms, self.cache
         slots = cache.fetch(rows)
-        K = cache.store[slots[:, None], rows].astype(np.float64)
+        # a third of the time of two indices
+        K = cache.store.reshape(-1).take(slots[:, None] * self.task.n + rows).astype(np.float64)
         part = Terms(*(values[rows] for values in terms))
         a = self.a[rows]
         h = part.sign * (part.margin - part.ridge * a) - self.products[rows, None]

@@ -236,6 +236,9 @@ class InteriorRun(Run):
         Variables near a bound are put there where that raises the bound: few rows support the model then.
         """
         task = self.task
+        if not self.steps and task.warm is not None and task.warm.beta is not None:  # maybe good enough as it is
+            self.point, value = task.from_dual(task.start())
+            return value
         first, value = task.from_dual(self.a)
         for share in _NEAR:
             rounded, better = task.from_dual(self.rounded(share))

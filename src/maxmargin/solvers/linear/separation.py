@@ -190,11 +190,19 @@ def _irreducible(A: Reals, weights: Reals, tolerance: float) -> tuple[Ints, Real
         if free <= 1:
             last = V[-1] * np.sign(V[-1].sum())
             return left, last if (last > 0.0).all() else weights
-        # along another solution until a weight is 0
+        # along other solutions, each until a weight is 0; those left keep it there
         null = V[-free:] - np.outer(V[-free:] @ weights, weights) / float(weights @ weights)
-        step = null[int(np.argmax((null**2).sum(1)))]
-        step = step if step.max() > -step.min() else -step
-        up = step > 0.0
-        weights = weights - step * float((weights[up] / step[up]).min())
+        for _ in range(free - 1):
+            step = null[int(np.argmax((null**2).sum(1)))]
+            largest = float(step.max() if step.max() > -step.min() else step.min())
+            if abs(largest) <= TOLERANCE:
+                break
+            step = step / largest
+            with np.errstate(divide="ignore", invalid="ignore"):
+                room = np.where(step > TOLERANCE, weights / step, np.inf)
+            first = int(np.argmin(room))
+            weights = weights - step * float(room[first])
+            weights[first] = 0.0
+            null = null - np.outer(null[:, first] / step[first], step)
         kept = weights > TOLERANCE * weights.max()
         left, weights = left[kept], weights[kept]

@@ -1,0 +1,229 @@
+"""The value of ``C`` by cross-validation: one path over ``C`` for each fold, and one pass over its held-out rows."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ._estimator import check_one_kind, check_sample_weight
+from ._kernel_machine import points_of
+from .classifier import SVMClassifier
+from .errors import DataError
+from .losses import MarginLoss
+from .path import SVMPath, grid_of_C, svm_path
+from .structures.values import check_sparse
+
+__all__ = ["SVMClassifierCV"]
+
+Reals = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_SEARCH = ("Cs", "cv", "scoring")
+_ROUNDING = 1e-12
+
+
+def _has_probabilities(search: SVMClassifierCV) -> bool:
+    inner = vars(search).get("estimator_") or search._classifier()
+    return hasattr(inner, "predict_proba")
+
+
+class SVMClassifierCV(ClassifierMixin, BaseEstimator):
+    """:class:`~maxmargin.SVMClassifier` whose ``C`` is the one with the best score on held-out rows.
+
+    For each fold one :func:`~maxmargin.svm_path` is fitted to the other rows and scored on the rows of the fold; then
+    one to all rows. Its model at the best ``C`` predicts.
+
+    Parameters
+    ----------
+    Cs : int or array of shape (n_C,), default=10
+        Values to choose from; a number stands for so many between 1e-3 and 1e3, evenly in their logarithm.
+    cv : int, splitter or iterable of (train, test), default=5
+        As in scikit-learn: a number stands for so many stratified folds, without shuffling.
+    scoring : str or callable, optional
+        As in scikit-learn; the accuracy by default. Weights of rows go to it where it takes them.
+    kernel, gamma, coef0, degree, loss, multi_class, fit_intercept, penalize_intercept, class_weight, tol, max_passes, \
+max_time, solver, cache_mb, random_state, verbose, callback
+        See :class:`~maxmargin.SVMClassifier`; limits and the callback are those of each fit.
+
+    Attributes
+    ----------
+    C_ : float
+        The best value; of several as good as each other the smallest.
+    Cs_ : float64 array of shape (n_C,)
+        The values, in the order given.
+    scores_ : float64 array of shape (n_folds, n_C)
+    path_ : SVMPath
+        The fits to all rows.
+    estimator_ : SVMClassifier
+        That at ``C_``; its attributes (``coef_``, ``classes_``, ``certificate_``, ...) are also those of the search.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from maxmargin import SVMClassifierCV
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> search = make_pipeline(StandardScaler(), SVMClassifierCV(Cs=[0.01, 0.1, 1.0], random_state=0)).fit(X, y)
+    >>> search[-1].scores_.shape
+    (5, 3)
+    """
+
+    C_: float
+    Cs_: Reals
+    scores_: Reals
+    path_: SVMPath
+    estimator_: SVMClassifier
+
+    def __init__(
+        self,
+        Cs: int | ArrayLike = 10,
+        *,
+        cv: Any = 5,
+        scoring: str | Callable[..., float] | None = None,
+        kernel: Any = "linear",
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        degree: int = 3,
+        loss: str | MarginLoss = "hinge",
+        multi_class: Literal["ovr", "ovo"] = "ovr",
+        fit_intercept: bool = True,
+        penalize_intercept: bool = False,
+        class_weight: dict[Any, float] | Literal["balanced"] | None = None,
+        tol: float = 1e-3,
+        max_passes: int = 1000,
+        max_time: float | None = None,
+        solver: Any = "auto",
+        cache_mb: float = 500.0,
+        random_state: Any = None,
+        verbose: int = 0,
+        callback: Callable[..., Any] | None = None,
+    ) -> None:
+        self.Cs = Cs
+        self.cv = cv
+        self.scoring = scoring
+        self.kernel = kernel
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.degree = degree
+        self.loss = loss
+        self.multi_class = multi_class
+        self.fit_intercept = fit_intercept
+        self.penalize_intercept = penalize_intercept
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_passes = max_passes
+        self.max_time = max_time
+        self.solver = solver
+        self.cache_mb = cache_mb
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callback = callback
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> SVMClassifierCV:
+        """Find the best ``C``, and fit for it.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+        y : array of shape (n,)
+        sample_weight : array of shape (n,), optional
+            See :meth:`maxmargin.SVMClassifier.fit`.
+
+        Raises
+        ------
+        ValueError
+            For invalid parameters or data; when all training rows of a fold are of one class, or none of its held-out
+            rows has weight.
+        """
+        grid = grid_of_C(self.Cs)
+        if not (self.scoring is None or isinstance(self.scoring, str) or callable(self.scoring)):
+            raise ValueError(f"scoring must be one name or one function, not {self.scoring!r}")
+        scorer = check_scoring(self._classifier(), scoring=self.scoring)
+        check_one_kind(y)
+        check_sparse(X)
+        whole = X
+        X, truth = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
+        check_classification_targets(truth)
+        weight = check_sample_weight(sample_weight, len(truth))
+        parameters = {name: value for name, value in self.get_params(deep=False).items() if name not in _SEARCH}
+        scores: list[list[float]] = []
+        for train, test in self._folds(X, truth):
+            s = None if weight is None else weight[train]
+            path = svm_path(points_of(self.kernel, X, train), truth[train], grid, sample_weight=s, **parameters)
+            held_out = X[test][:, train] if self._precomputed else X[test]
+            known = {}
+            if weight is not None:
+                if not weight[test].any():
+                    raise DataError(f"no held-out row of fold {len(scores)} has positive weight; use other folds")
+                if _takes_weights(scorer):
+                    known = {"sample_weight": weight[test]}
+            scores.append([float(scorer(model, held_out, truth[test], **known)) for model in path.scored(held_out)])
+        self.Cs_, self.scores_ = grid, np.array(scores)
+        mean = self.scores_.mean(0)
+        if not np.isfinite(mean).all():
+            raise ValueError(f"the scores on held-out rows are no numbers at C={grid[~np.isfinite(mean)][0]:g}")
+        best = np.flatnonzero(mean >= mean.max() - _ROUNDING * abs(mean.max()))
+        k = int(best[grid[best].argmin()])
+        self.path_ = svm_path(whole, y, grid, sample_weight=sample_weight, **parameters)
+        self.estimator_, self.C_ = self.path_.model(k=k), float(grid[k])
+        return self
+
+    def _folds(self, X: Any, truth: NDArray[Any]) -> Iterator[tuple[Ints, Ints]]:
+        """Rows to train on and rows held out; masks are made positions."""
+        splitter = check_cv(self.cv, truth, classifier=True)
+        folds: Iterable[Any] = splitter.split(X, truth)
+        everything = np.arange(len(truth))
+        for train, test in folds:
+            yield everything[train], everything[test]
+
+    def _classifier(self) -> SVMClassifier:
+        parameters = {name: value for name, value in self.get_params(deep=False).items() if name not in _SEARCH}
+        return SVMClassifier(**parameters)
+
+    @property
+    def _precomputed(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = self._precomputed
+        return tags
+
+    def __getattr__(self, name: str) -> Any:
+        """Fitted attributes of the model."""
+        if name.endswith("_") and not name.startswith("_") and "estimator_" in vars(self):
+            return getattr(self.estimator_, name)
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+
+    def decision_function(self, X: Any) -> Reals:
+        """As :meth:`maxmargin.SVMClassifier.decision_function`."""
+        check_is_fitted(self, "estimator_")
+        return self.estimator_.decision_function(X)
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any) -> Reals:
+        """As :meth:`maxmargin.SVMClassifier.predict_proba`."""
+        check_is_fitted(self, "estimator_")
+        return np.asarray(self.estimator_.predict_proba(X))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Class with the highest score, of shape (n,)."""
+        check_is_fitted(self, "estimator_")
+        return self.estimator_.predict(X)
+
+
+def _takes_weights(scorer: Any) -> bool:
+    parameters = inspect.signature(scorer).parameters.values()
+    return any(each.name == "sample_weight" or each.kind is each.VAR_KEYWORD for each in parameters)
