@@ -1,7 +1,7 @@
 """A cutting-plane method on linear machines whose rows grow a hundredfold: its rounds do not.
 
-Joachims (KDD 2006): at fixed ``lambda = 1 / (C n)`` the number of planes to a given gap is bounded whatever ``n`` is, so
-the time is linear in the rows. Measured twice, each with the hinge loss, no intercept and one thread: with planes at
+Joachims (KDD 2006): at fixed ``lambda = 1 / (C n)`` the number of planes to a given gap is bounded whatever ``n`` is,
+so the time is linear in the rows. Measured twice, each with the hinge loss, no intercept and one thread: with planes at
 the minimisers of the model, as there, and with the line search of Franc and Sonnenburg (JMLR 2009), the default. Bars:
 rounds at most 1.5 times those of the smallest set, and the line search at most a third of the rounds without it.
 
@@ -76,7 +76,8 @@ def main() -> bool:
             row = child(__file__, "measure", str(n), str(share))
             rows[name].append(row)
             print(
-                f"  {name:24} {n:9,} {row['rounds']:8} {row['cpu']:7.2f}   {row['gap']:.1e}  {row['mean']:.4f}", flush=True
+                f"  {name:24} {n:9,} {row['rounds']:8} {row['cpu']:7.2f}   {row['gap']:.1e}  {row['mean']:.4f}",
+                flush=True,
             )
     draw(rows)
     good = []

@@ -167,7 +167,7 @@ def test_a_huge_common_coordinate() -> None:
     task = task_of(
         make_kernel("poly", X, gamma=0.5, degree=2), X, hinge(np.array([-1.0, 1.0]), np.ones(2)), 1.0, "free", 1e-3
     )
-    assert not single_precision_suffices(task)
+    assert not single_precision_suffices(task, task.terms)
     np.testing.assert_allclose(task.scores(fit(task).w), [-1.0, 1.0], atol=1e-2)
 
 
@@ -179,7 +179,7 @@ def test_a_large_C(intercept: Intercept) -> None:
     kernel = make_kernel("rbf", X, gamma=0.01)
     terms = hinge(y, np.full(60, 1e5))
     task = task_of(kernel, X, terms, 1e5, intercept, 1e-6)
-    assert not single_precision_suffices(task)
+    assert not single_precision_suffices(task, task.terms)
     result = fit(task)
     assert result.certificate.relative_gap <= 1e-6
     assert result.certificate.dual == pytest.approx(optimum(kernel.block(X, X), terms, intercept == "free"), rel=2e-6)
@@ -189,7 +189,7 @@ def test_rows_become_float64_when_an_evaluation_asks_for_it() -> None:
     """A start that claims products which are not those of its dual point: the evaluation sees it and goes on rightly."""
     X, y, _ = data(150, 3, 5)
     task = task_of(make_kernel("rbf", X, gamma=0.5), X, hinge(y, np.ones(150)), 1.0, "free", 1e-6)
-    assert single_precision_suffices(task)
+    assert single_precision_suffices(task, task.terms)
     run: Any = BlockSMO(block=32).start(task)
     assert run.cache.store.dtype == np.float32
     run.products += 0.2 * X[:, 0]

@@ -115,9 +115,7 @@ def test_at_the_optimum_two_evaluations_are_all(loss: str, intercept: str, solve
 
 @pytest.mark.parametrize("balanced", [True, False])
 @pytest.mark.parametrize("loss", LOSSES)
-def test_the_first_point_is_feasible_and_the_best_multiple(
-    loss: str, balanced: bool, rng: np.random.Generator
-) -> None:
+def test_the_first_point_is_feasible_and_the_best_multiple(loss: str, balanced: bool, rng: np.random.Generator) -> None:
     problem = random_problem(5, loss, "free", 0.5)
     terms, X = problem.task().terms, problem.X
     assert isinstance(terms, Terms)
@@ -131,7 +129,8 @@ def test_the_first_point_is_feasible_and_the_best_multiple(
     for scale in (0.0, 0.1, 1.0, 50.0):
         beta = scale * rng.normal(size=len(X))
         a = warm_dual(terms, beta, square, balanced=balanced)
-        assert (a >= 0.0).all() and (a <= terms.upper).all()
+        assert (a >= 0.0).all()
+        assert (a <= terms.upper).all()
         assert value(a) >= 0.0
         if balanced:
             assert abs(terms.beta(a).sum()) <= 1e-12 * max(1.0, float(a.sum()))
@@ -200,7 +199,8 @@ def test_classifiers_begin_where_they_ended(kernel: str, loss: str) -> None:
         found = warm.set_params(C=C).fit(X, y).certificate_
         cold = SVMClassifier(C, kernel=kernel, loss=loss, tol=1e-6, random_state=0).fit(X, y).certificate_
         assert found.status.ok
-        assert found.dual <= cold.primal * (1 + 1e-9) and cold.dual <= found.primal * (1 + 1e-9)
+        assert found.dual <= cold.primal * (1 + 1e-9)
+        assert cold.dual <= found.primal * (1 + 1e-9)
     assert warm.fit(X, y).n_iter_ == 2
 
 

@@ -12,9 +12,10 @@ Where the intercept is free, planes are level in its direction: they are below t
 :func:`~maxmargin.solvers.linear.intercept.balanced`.
 
 Cost of a round: one product with the data each way, the line search on known scores, ``O(n)`` for each of at most a
-dozen trials, the best intercept twice where it is free, ``O(n log n)``, and a quadratic program in the number of planes.
-(Structured: no line search, one call of the loss-augmented decoder for each example.) Memory: the slopes of the planes,
-their dual points (a bit for each row, where multipliers are at their bounds or 0), and a few numbers for each row.
+dozen trials, the best intercept twice where it is free, ``O(n log n)``, and a quadratic program in the number of
+planes. (Structured: no line search, one call of the loss-augmented decoder for each example.) Memory: the slopes of the
+planes, their dual points (a bit for each row, where multipliers are at their bounds or 0), and a few numbers for each
+row.
 """
 
 from __future__ import annotations
