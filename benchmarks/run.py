@@ -14,6 +14,7 @@ NAMES = (
     "linear",
     "one_slack_linear",
     "kernel",
+    "path",
     "ranking",
     "svmlight",
     "solvers",

@@ -225,7 +225,7 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
         """
         data = self._encoded(X, y, sample_weight, margin)
         ends = self._ends(data.n, by_kernel=self._by_kernel)
-        results, changes = self._fit_encoded(data, ends)
+        results, changes = self._fit_all(data, self._check_machine(), ends)
         self._keep_ends(ends)
         notes = self._notes_on(data.X) + self._notes_on_classes(data.X, data.number, data.order)
         self._keep_notes(notes + tell_hard_margin(changes))
@@ -273,10 +273,10 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
         self.classes_ = classes
         return Encoded(X, order, counts, weight, wanted, number, n)
 
-    def _fit_encoded(self, data: Encoded, ends: Ends) -> tuple[list[Result], list[float | None]]:
-        """Answers of all problems, with the parameters as they are now; for the others see :meth:`_hard_margin`."""
-        fit = self._fit_all_by_kernel if self._by_kernel else self._fit_all_linear
-        return fit(data, self._check_machine(), ends)
+    @property
+    def _fit_all(self) -> Callable[[Encoded, Any, Ends], tuple[list[Result], list[float | None]]]:
+        """Gives the answers of all problems for a solver, and for each what :meth:`_hard_margin` says."""
+        return self._fit_all_by_kernel if self._by_kernel else self._fit_all_linear
 
     def partial_fit(
         self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None

@@ -239,7 +239,7 @@ def svm_path(
         found[k] = model = copy.copy(base)
         model.C = float(grid[k])
         ends = Ends(data.n, base._by_kernel, before)
-        results, changes = model._fit_encoded(data, ends)
+        results, changes = model._fit_all(data, model._check_machine(), ends)
         model._keep_notes(tell_hard_margin(changes))
         model._take_over(results)
         ends.before, before = None, ends

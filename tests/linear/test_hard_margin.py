@@ -18,9 +18,13 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from maxmargin import HardMarginSVM, SVMClassifier, compare_solvers, save_model
 from maxmargin.errors import DataError, InseparableError
+from maxmargin.solvers.hard_margin import _with_margins
+from maxmargin.solvers.linear import separation
 from maxmargin.solvers.linear.rows import Rows
 from maxmargin.solvers.linear.separation import Conflict, _irreducible, separate
+from maxmargin.solvers.linear.task import LinearTask
 from maxmargin.status import Status
+from maxmargin.terms import hinge
 
 TIGHT: dict[str, Any] = dict(tol=1e-8, random_state=0)
 INTERCEPTS: dict[str, dict[str, bool]] = {
@@ -279,25 +283,35 @@ def test_a_narrow_kernel_separates_anything() -> None:
         linear.fit(X, y)
 
 
-def test_a_margin_far_below_the_size_of_the_features() -> None:
-    """Random classes: there the error of a dual point's margins is far above the gap, and yet the tolerance is met."""
-    rng = np.random.default_rng(1)
-    for n, most in ((30, 5e-3), (60, 1e-3)):
-        X, y = rng.normal(size=(n, 2)), np.where(rng.random(n) < 0.5, 1, -1)
-        model = HardMarginSVM(kernel="rbf", gamma=0.5, max_passes=100).fit(X, y)
-        assert model.certificate_.status is Status.CONVERGED
-        assert model.margin_ < most
-        assert (y * model.decision_function(X)).min() >= 1.0 - 1e-6
-        # the objective by its definition, with all margins, is not far above a lower bound by another solver
-        beta = np.zeros(n)
-        beta[model.support_] = model.dual_coef_[0]
-        primal = 0.5 * beta @ rbf_kernel(X, X, 0.5) @ beta
-        assert primal == pytest.approx(model.certificate_.primal, rel=1e-6)
-        soft = SVMClassifier(1e12, kernel="rbf", gamma=0.5, solver="interior_point", max_passes=60)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            bound = soft.fit(X, y).certificate_.dual
-        assert bound * (1 - 1e-6) <= model.certificate_.primal <= bound * (1 + 3e-3)
+@pytest.mark.parametrize("seed", [0, 2])
+def test_a_margin_far_below_the_size_of_the_features(seed: int) -> None:
+    """Random classes: there the error of a dual point's margins is far above its gap, and yet the tolerance is met."""
+    import piqp
+
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(80, 2)), np.where(rng.random(80) < 0.5, 1.0, -1.0)
+    model = HardMarginSVM(kernel="rbf", gamma=0.5, max_passes=100).fit(X, y)
+    assert model.certificate_.status is Status.CONVERGED
+    assert model.margin_ < 5e-5
+    assert (y * model.decision_function(X)).min() >= 1.0 - 1e-6
+    beta, K = np.zeros(80), rbf_kernel(X, X, 0.5)
+    beta[model.support_] = model.dual_coef_[0]
+    primal = model.certificate_.primal
+    assert 0.5 * beta @ K @ beta == pytest.approx(primal, rel=1e-6)
+    # a lower bound that owes nothing to the library: a dual point of a general solver, made feasible
+    Q = K * np.outer(y, y)
+    solver = piqp.DenseSolver()
+    for name in ("eps_abs", "eps_rel", "eps_duality_gap_abs", "eps_duality_gap_rel"):
+        setattr(solver.settings, name, 1e-11)
+    solver.settings.max_iter = 500
+    solver.setup(Q, np.full(80, -1.0 / primal), A=y[None, :], b=np.zeros(1), x_l=np.zeros(80), x_u=np.full(80, 10.0))
+    solver.solve()
+    a = np.maximum(np.asarray(solver.result.x), 0.0)
+    a[y > 0] *= a[y < 0].sum() / a[y > 0].sum()
+    bound = 0.5 * a.sum() ** 2 / float(a @ Q @ a)  # of the best multiple
+    assert bound <= primal * (1 + 1e-9)
+    assert primal <= bound * (1 + 2e-3)
+    assert model.certificate_.dual <= bound * (1 + 1e-3)
 
 
 def test_conflicts_in_the_space_of_a_kernel() -> None:
@@ -398,6 +412,51 @@ def test_many_rows(form: Any) -> None:
     sums = (conflict.weights * (y[conflict.rows] > 0)).sum(), (conflict.weights * (y[conflict.rows] < 0)).sum()
     np.testing.assert_allclose(sums, [1.0, 1.0], rtol=1e-9)
     np.testing.assert_allclose((conflict.weights * y[conflict.rows]) @ X[conflict.rows], 0.0, atol=1e-4)
+
+
+def test_rows_are_taken_in_until_all_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With hardly any rows to begin with, the first programs know too little."""
+    programs: list[int] = []
+    whole = separation._largest_margin
+
+    def counting(Z: Any, *more: Any) -> Any:
+        programs.append(Z.shape[0])
+        return whole(Z, *more)
+
+    monkeypatch.setattr(separation, "_ROWS", 0)
+    monkeypatch.setattr(separation, "_PASSES", 2)
+    monkeypatch.setattr(separation, "_largest_margin", counting)
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(2000, 6)) * 10.0 ** np.arange(6)
+    f = X @ 10.0 ** -np.arange(6)
+    y = np.where(f > 0, 1.0, -1.0)
+    found = separate(Rows(X), y, True)
+    assert isinstance(found, float)
+    assert len(programs) > 2
+    assert programs == sorted(set(programs))
+    assert programs[-1] < 1000
+    best, _ = optimum(X, y, "penalized")
+    assert found >= 2.0 * best * (1 - 1e-6)
+
+
+def test_weights_get_the_best_multiple_and_intercept(rng: np.random.Generator) -> None:
+    """Of any weights that separate: no shorter multiple of them has all margins, with whatever intercept."""
+    X, y = separable(4)
+    f = X @ rng.normal(size=4)
+    X = np.column_stack([X, y + 0.1 * f])  # so the last weight separates
+    task = LinearTask(Rows(X), hinge(y.astype(float), np.ones(30)), 1.0, np.ones(30), "free", 1e-3, rng)
+    w = np.append(0.01 * rng.normal(size=4), [2.0, 3.0])
+    scores = X @ w[:5]
+    width = 0.5 * (scores[y > 0].min() - scores[y < 0].max())
+    assert width > 0.0
+    out = _with_margins(task, w, True)
+    np.testing.assert_allclose(out[:5], w[:5] / width, rtol=1e-12)
+    margins = y * task.scores(out)
+    assert margins.min() >= 1.0
+    for side in (1, -1):
+        assert margins[y == side].min() == pytest.approx(1.0, abs=1e-12)
+    wrong = np.append(-w[:5], 0.0)
+    np.testing.assert_array_equal(_with_margins(task, wrong, True), wrong)
 
 
 def test_many_features() -> None:

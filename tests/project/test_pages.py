@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-PAGES = sorted([*(DOCS / "theory").glob("*.md"), DOCS / "kernels.md", DOCS / "losses.md"])
+PAGES = sorted([*(DOCS / "theory").glob("*.md"), DOCS / "choosing_c.md", DOCS / "kernels.md", DOCS / "losses.md"])
 CELL = re.compile(r"^```\{code-cell\}[^\n]*\n(?::[^\n]*\n)*(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
