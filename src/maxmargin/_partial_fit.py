@@ -68,6 +68,21 @@ def _parameters(estimator: KernelMachine) -> dict[str, Any]:
     return {name: getattr(estimator, name) for name in names if hasattr(estimator, name)}
 
 
+def can_stream(estimator: KernelMachine) -> bool:
+    """Whether there is a ``partial_fit``: for ``available_if`` of scikit-learn.
+
+    Raises
+    ------
+    AttributeError
+        Names the parameter that leaves none.
+    """
+    if estimator._by_kernel:
+        name = type(estimator).__name__
+        what = f"kernel={estimator.kernel!r}" if estimator.nu is None else "nu"
+        raise AttributeError(f"{name}: partial_fit is for kernel='linear', not for {what}")
+    return True
+
+
 def check_streaming(estimator: KernelMachine) -> None:
     """Refuse parameters that a stream cannot follow.
 
@@ -78,9 +93,6 @@ def check_streaming(estimator: KernelMachine) -> None:
     """
     name = type(estimator).__name__
     estimator._check_parameters()
-    if estimator._by_kernel:
-        what = f"kernel={estimator.kernel!r}" if estimator.nu is None else "nu"
-        raise ValueError(f"{name}: partial_fit is for kernel='linear', not for {what}")
     if not (isinstance(estimator.solver, str) and estimator.solver in ("auto", "subgradient")):
         raise ValueError(
             f"{name}: partial_fit goes by stochastic subgradients: solver must be 'auto' or 'subgradient', not "

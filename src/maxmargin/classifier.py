@@ -19,7 +19,7 @@ from ._estimator import check_one_kind, check_sample_weight
 from ._kernel_machine import KernelMachine, canonical, dual_of, nu_for_classes, points_of
 from ._machine import check_margin, check_switches, counted
 from ._notes import tell_hard_margin
-from ._partial_fit import Streams, check_streaming, classes_of, stream_loss, used_rows
+from ._partial_fit import Streams, can_stream, check_streaming, classes_of, stream_loss, used_rows
 from ._warm import Encoded, Ends
 from .data._mapped_rows import rows_of
 from .errors import DataError
@@ -278,6 +278,7 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
         """Gives the answers of all problems for a solver, and for each what :meth:`_hard_margin` says."""
         return self._fit_all_by_kernel if self._by_kernel else self._fit_all_linear
 
+    @available_if(can_stream)
     def partial_fit(
         self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> SVMClassifier:

@@ -8,12 +8,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._estimator import check_sample_weight
 from ._kernel_machine import KernelMachine, dual_of, nu_for_values
 from ._machine import check_epsilon, check_switches, counted
-from ._partial_fit import Streams, check_streaming, used_rows
+from ._partial_fit import Streams, can_stream, check_streaming, used_rows
 from ._warm import Ends
 from .errors import DataError
 from .kernels import check_precomputed
@@ -204,6 +205,7 @@ class SVMRegressor(RegressorMixin, KernelMachine):
         self._take_over([result])
         return self
 
+    @available_if(can_stream)
     def partial_fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> SVMRegressor:
         """Learn from the next piece of a stream, visiting each row once, in the order given; for ``kernel="linear"``.
 

@@ -25,7 +25,7 @@ class Status(Enum):
     )
     INTERRUPTED = ("interrupted", "The best model so far was kept; fit again with warm_start=True to go on.")
     STOPPED = ("stopped", "A callback asked to stop; the best model so far was kept.")
-    SETTLED = (
+    STANDSTILL = (
         "standstill",
         "The objective no longer moves under this method; the certificate says how far the optimum can be, and another "
         "solver gets nearer.",

@@ -196,8 +196,6 @@ def test_it_holds_no_data() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (dict(kernel="rbf"), "SVMClassifier: partial_fit is for kernel='linear', not for kernel='rbf'"),
-        (dict(nu=0.5), "partial_fit is for kernel='linear', not for nu"),
         (dict(solver="newton"), "solver must be 'auto' or 'subgradient', not 'newton'"),
         (dict(loss="exponential"), "losses hinge, squared_hinge, logistic, perceptron, not for 'exponential'"),
         (dict(loss=CustomLoss(Logistic().value, Logistic().derivative)), "partial_fit is for the losses hinge"),
@@ -215,6 +213,16 @@ def test_what_a_stream_cannot_follow_is_refused(options: Any, message: str) -> N
         model.partial_fit(X, values > 0, classes=[False, True])
     with pytest.raises(NotFittedError):
         model.predict(X)
+
+
+def test_a_kernel_leaves_no_partial_fit() -> None:
+    for options, what in ((dict(kernel="rbf"), "kernel='rbf'"), (dict(nu=0.5), "nu")):
+        for model in (SVMClassifier(**options), SVMRegressor(**options)):
+            assert not hasattr(model, "partial_fit")
+            with pytest.raises(AttributeError) as refused:
+                model.partial_fit([[0.0]], [1.0])
+            why = f"{type(model).__name__}: partial_fit is for kernel='linear', not for {what}"
+            assert str(refused.value.__cause__) == why
 
 
 def test_classes_and_parameters_are_those_of_the_beginning() -> None:

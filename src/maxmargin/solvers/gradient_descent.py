@@ -3,8 +3,8 @@
 From ``w``, with a subgradient ``g`` of the objective ``P`` (0 at the kink of a hinge): the step ``r = 1/2`` is halved
 while ``P(w - r g) > P(w)``; it ends when ``P`` moves by at most ``epsilon``. On a loss with a derivative it converges
 to the optimum. On one without, such as the hinge, it may end at a kink before that: then it says so, and the
-certificate tells how far the optimum is at most. (A structured problem has such a kink at 0, where all wrong outputs tie:
-begin elsewhere.)
+certificate tells how far the optimum is at most. (A structured problem has such a kink at 0, where all wrong outputs
+tie: begin elsewhere.)
 Lower bounds are those of the plane of subgradients at the last points and of their weighted mean.
 Cost of a pass: one subgradient over all examples; on linear problems a trial step costs no product with the data, on
 structured ones another decoding of all examples.

@@ -317,7 +317,7 @@ class _Loop:
             if self._call(run):
                 return Status.STOPPED
             if step.settled:
-                return Status.SETTLED
+                return Status.STANDSTILL
             if self._stalled():
                 return Status.STALLED
             if self.passes + 2 > self.max_passes:  # another pass and its certificate

@@ -73,7 +73,9 @@ def line_minimum(slope: Callable[[float], float], at_zero: float, *, precision: 
     lo, hi = 0.0, math.inf
     at_lo, at_hi = at_zero, math.inf
     t, width = 1.0, math.inf
-    for _ in range(most if at_zero < 0.0 else 0):
+    if at_zero >= 0.0:
+        return 0.0
+    for _ in range(most):
         found = slope(t)
         if abs(found) <= precision * -at_zero:
             return t
@@ -87,4 +89,5 @@ def line_minimum(slope: Callable[[float], float], at_zero: float, *, precision: 
         slow, width = hi - lo > 0.5 * width, hi - lo
         share = 0.5 if slow or not math.isfinite(at_hi) else at_lo / (at_lo - at_hi)
         t = lo + min(max(share, 0.1), 0.9) * width
-    return lo
+    # a step of 0 would be tried again and again
+    return t if lo == 0.0 and math.isfinite(at_hi) else lo
