@@ -1,4 +1,4 @@
-"""Every solver on the same problem, to a relative gap of 1e-3: which one wins where, and what the choice of "auto" costs.
+"""Every solver on one problem, to a relative gap of 1e-3: which one wins where, and what the choice of "auto" costs.
 
 Problems: a9a and sparse Zipf text (200,000 x 100,000) with the hinge, C = 1 and a free intercept, and OCR letters
 (fold 0, loss divided by length, lambda = 0.01). Every solver runs in a fresh single-threaded process and is given up

@@ -177,6 +177,8 @@ class MarginEstimator(BaseEstimator):
 
     def _advice(self, certificate: Certificate) -> str:
         """What to do about an early end."""
+        if "perceptron" in certificate.solver and certificate.status is Status.PASS_LIMIT:
+            return "Every pass made mistakes: raise max_passes, or take another solver if the data are not separable."
         return certificate.status.advice
 
     def __getstate__(self) -> dict[str, Any]:

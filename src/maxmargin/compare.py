@@ -9,6 +9,7 @@ from typing import Any
 
 from sklearn.base import clone, is_regressor
 
+from ._estimator import MarginEstimator
 from .errors import DataError
 from .problem import Certificate
 from .solvers.loop import Record
@@ -123,7 +124,7 @@ def compare_solvers(
         Of this library, with its ``C``, ``tol``, ``max_passes`` and so on set; it is not changed.
     X, y : data
         As its ``fit`` takes them; ``fit_parameters`` too, such as ``sample_weight``.
-    solvers : iterable of str or solver objects, optional
+    solvers : iterable of str or solver objects, or one name, optional
         All that the estimator knows by default. A solver that is not for the problem is noted with its own message.
     X_test, y_test : data, optional
         For the test loss: the share of errors of a classifier, the mean absolute error of a regressor, and 1 minus the
@@ -149,6 +150,8 @@ def compare_solvers(
     >>> [run.certificate.status.ok for run in found.runs]
     [False, True]
     """
+    if not isinstance(estimator, MarginEstimator):
+        raise ValueError(f"compare_solvers needs an estimator of this library, not {estimator!r}")
     if (X_test is None) != (y_test is None):
         raise ValueError("compare_solvers: give both X_test and y_test, or neither")
 
@@ -170,12 +173,25 @@ def compare_fits(
     measure: str = "",
     *,
     curve: bool = True,
+    after: Callable[[SolverRun], None] | None = None,
 ) -> Comparison:
-    """The same for any way to fit a copy of the estimator, and any test loss of a fitted one, ``measure`` by name."""
+    """The same for any way to fit a copy, and any test loss of a fitted one; ``after`` sees each run at once."""
+    if isinstance(solvers, str):
+        solvers = [solvers]
     wanted: Sequence[Any] = solver_names(estimator) if solvers is None else list(solvers)
+    known = estimator._solver_names()
+    for solver in wanted:
+        if isinstance(solver, str) and solver not in known:
+            raise ValueError(
+                f"compare_solvers: no solver {solver!r} here; there are {', '.join(solver_names(estimator))}"
+            )
     if not wanted:
         raise ValueError("compare_solvers: no solver to compare")
-    runs = [_run(estimator, solver, fit, test, curve) for solver in wanted]
+    runs = []
+    for solver in wanted:
+        runs.append(_run(estimator, solver, fit, test, curve))
+        if after is not None:
+            after(runs[-1])
     if all(run.refused for run in runs) and len({run.refused for run in runs}) == 1:
         raise DataError(runs[0].refused)
     return Comparison(runs, "" if test is None else measure)

@@ -18,6 +18,7 @@ from ._partial_fit import Streams, can_stream, check_streaming, used_rows
 from ._warm import Ends
 from .errors import DataError
 from .kernels import check_precomputed
+from .solvers.base import WarmStart
 from .solvers.linear.rows import Rows
 from .solvers.loop import Result
 from .structures.values import check_sparse
@@ -25,6 +26,7 @@ from .terms import insensitive, squared_insensitive
 
 __all__ = ["SVMRegressor"]
 
+Reals = NDArray[np.float64]
 _LOSSES = {"epsilon_insensitive": insensitive, "squared_epsilon_insensitive": squared_insensitive}
 _LARGEST = 1e100
 
@@ -205,6 +207,21 @@ class SVMRegressor(RegressorMixin, KernelMachine):
         self._take_over([result])
         return self
 
+    def _start_in_tube(self, target: Reals, size: int) -> WarmStart | None:
+        """The optimum, where all targets are in one tube: no weights, and an intercept in its middle.
+
+        Solvers would only come near it, and no relative gap beside 0 is small.
+        """
+        free = self._intercept == "free"
+        middle = 0.5 * float(target.max()) + 0.5 * float(target.min()) if free else 0.0
+        if np.abs(target - middle).max() > self.epsilon:
+            return None
+        held = self._intercept if not self._by_kernel else "free" if free else "none"
+        w = np.zeros(size + (held != "none"))
+        if free:
+            w[size] = middle
+        return WarmStart(w, beta=np.zeros(len(target)))
+
     @available_if(can_stream)
     def partial_fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> SVMRegressor:
         """Learn from the next piece of a stream, visiting each row once, in the order given; for ``kernel="linear"``.
@@ -267,7 +284,7 @@ class SVMRegressor(RegressorMixin, KernelMachine):
         ends: Ends,
     ) -> Result:
         terms, d = _LOSSES[self.loss](target, self._costs(weight), float(self.epsilon)), X.shape[1]
-        warm = ends.start(order, d + bool(self.fit_intercept))
+        warm = ends.start(order, d + bool(self.fit_intercept)) or self._start_in_tube(target, d)
         result = self._fit_linear(Rows(X), terms, weight, solver, signs=False, warm=warm)
         ends.keep(order, result.w, result.dual_point.beta)
         self._keep_dual(order, [dual_of(result, d)])
@@ -288,7 +305,7 @@ class SVMRegressor(RegressorMixin, KernelMachine):
         kernel, n, C = self._make_kernel(X, weight), len(order), float(self.C)
         if self.nu is None:
             terms = _LOSSES[self.loss](target, self._costs(weight), float(self.epsilon))
-            warm = ends.start(order, int(self._intercept == "free"))
+            warm = ends.start(order, int(self._intercept == "free")) or self._start_in_tube(target, len(target))
             result = self._fit_kernel(kernel, X, terms, weight, solver, C=C, signs=False, warm=warm)
             self.intercept_ = self._intercept_of(result.w[:n], result.w[n:])
             self.epsilon_ = float(self.epsilon)

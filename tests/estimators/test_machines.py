@@ -302,3 +302,32 @@ def test_small_wanted_margins_have_a_risk_that_is_bounded(loss: Any, kernel: str
         X, np.where(RNG.random(60) < 0.5, "a", "b"), None, margin
     )
     assert 0.0 < model.certificate_.training_risk <= model.certificate_.risk_bound
+
+
+@pytest.mark.parametrize("value", [0.1, 1.0 / 3.0, 1.0, 5.0])
+@pytest.mark.parametrize(
+    "options",
+    [
+        dict(),
+        dict(epsilon=0.0),
+        dict(epsilon=1e-12),
+        dict(epsilon=0.0, solver="interior_point"),
+        dict(loss="squared_epsilon_insensitive", epsilon=0.0),
+        dict(kernel="rbf"),
+        dict(kernel="rbf", epsilon=0.0),
+        dict(nu=0.5),
+        dict(nu=0.9, kernel="rbf"),
+    ],
+    ids=str,
+)
+def test_a_constant_target(value: float, options: Any) -> None:
+    """The optimum is 0: a flat model, whatever the seed, without a warning and without a relative gap."""
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    for seed in range(3):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            model = SVMRegressor(random_state=seed, **options).fit(X, np.full(40, value))
+        assert model.certificate_.status.ok
+        assert 0.0 <= model.certificate_.primal + 1e-15
+        assert model.certificate_.primal <= 1e-12
+        assert model.predict(X) == pytest.approx(np.full(40, value), abs=model.epsilon + 1e-9)

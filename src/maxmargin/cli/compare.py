@@ -54,7 +54,10 @@ def run(args: Namespace) -> int:
         raise UsageError(f"--solvers: no solver {unknown[0]!r} here; there are {', '.join(solver_names(model))}")
     try:
         with voice.phase("training"):
-            found = compare_fits(model, lambda each: task.fit(each, examples), wanted, test_loss, measure)
+            found = compare_fits(
+                model, lambda each: task.fit(each, examples), wanted, test_loss, measure,
+                after=lambda done: voice.say(f"{done.name}: {done.refused or f'{done.seconds:.2f} s'}"),
+            )  # fmt: skip
     except FileFormatError:
         raise
     except DataError as error:

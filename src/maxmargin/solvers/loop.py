@@ -110,7 +110,7 @@ def certify(
     weight = task.weight[task.examples]
     bound, risk = float(weight @ found.slack / weight.sum()), float(weight @ found.risk / weight.sum())
     if task.exact:
-        if dual - primal > 1e-6 * (abs(primal) + abs(dual)):
+        if dual - primal > 1e-6 * (abs(primal) + abs(dual)) + getattr(task, "enough", 0.0):
             raise StructureError(
                 f"{task.name}: the lower bound {dual:.10g} is above the objective {primal:.10g}: the "
                 "loss-augmented argmax of some example is not the maximum; run check_structure to find which"

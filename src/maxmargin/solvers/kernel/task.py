@@ -103,7 +103,8 @@ class KernelTask:
         if self.totals.any():
             a = self._simple_point()
             beta = self.terms.beta(a)
-            size = float(beta @ self.products(beta)) + abs(self.terms.gain(a))
+            terms = hinges_only(self.terms, self.name, "a machine with several thresholds")
+            size = float(beta @ self.products(beta)) + float(np.abs(terms.margin * a).sum())
             self.enough = max(_NEGLIGIBLE * self.tol, _ROUNDING) * abs(size)
         self.examples = np.arange(len(self.weight))
         with np.errstate(over="ignore"):  # refused by the outer loop

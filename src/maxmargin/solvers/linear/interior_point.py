@@ -69,7 +69,9 @@ class InteriorRun(Run):
             self.ridge[-len(task.thresholds) :] = 0.0
             self.linear[-len(task.thresholds) :] = task.thresholds
         # whether the weights are those of the dual point, up to rounding
-        self.consistent = task.warm is None or len(task.thresholds) > 0
+        # weights of objective 0 are on no central path
+        cold = task.warm is None or len(task.thresholds) > 0
+        self.consistent = cold or (task.warm is not None and task.objective(task.warm.w) <= 0.0)
         if self.consistent:
             self.a, self.w = self._start()
             self.f = task.scores(self.w)
