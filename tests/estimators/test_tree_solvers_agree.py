@@ -109,7 +109,9 @@ def score(structure: TreeStructure, encoded: Encoded, i: int, theta: Reals, out:
 
 
 def test_no_solver_with_an_optimum_is_left_out() -> None:
-    assert set(BY_NAME) - set(SOLVERS) == {"perceptron", "averaged_perceptron"}
+    """Those that come to 1e-6 in a few hundred passes; first-order methods and planes alone have tests of their own."""
+    slow = {"bundle", "gradient_descent", "subgradient", "pegasos"}
+    assert set(BY_NAME) - set(SOLVERS) == {"perceptron", "averaged_perceptron"} | slow
 
 
 def test_the_problem_is_not_trivial(fit: Fit, primal: Callable[[Reals], float], trees: list[Tree]) -> None:

@@ -28,6 +28,7 @@ __all__ = ["Automatic"]
 Reals = NDArray[np.float64]
 _FIRST_LOOK = 8
 _ITERATIONS = 25
+_IN_A_ROW = 3  # when shrunk rows are taken back the gap jumps for a pass or two
 _WIDEST = 4000
 
 
@@ -61,6 +62,7 @@ class _AutomaticRun(Run):
         self.label = CoordinateAscent().name
         self.reason = "its passes are cheap and it converges fast here"
         self.gaps: list[float] = []
+        self.slow = 0
         self.budget = interior_point_in_passes(task)
 
     def advance(self) -> Step:
@@ -71,7 +73,8 @@ class _AutomaticRun(Run):
         if self.budget == math.inf or len(self.gaps) < _FIRST_LOOK:
             return step
         remaining = passes_to_go(self.gaps, self.task.tol)
-        if remaining > self.budget:
+        self.slow = self.slow + 1 if remaining > self.budget else 0
+        if self.slow >= _IN_A_ROW:
             self.task.warm = WarmStart(self._best_weights())
             self.run = InteriorPoint().start(self.task)
             self.label = InteriorPoint().name
