@@ -288,7 +288,8 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
         same ``C``; in random order the weights come near its minimum as fast as ``1 / sqrt(n)`` at least, see
         :mod:`maxmargin.solvers.linear.stream`. There is no ``certificate_``: it would need the rows that are gone. A
         :meth:`fit` before is forgotten, and a later one forgets the stream. ``solver`` must be ``"auto"`` or
-        ``"subgradient"``; ``tol``, the limits, ``verbose`` and ``callback`` play no part.
+        ``"subgradient"``; ``tol``, the limits, ``verbose`` and ``callback`` play no part. Such a model has no
+        model file, which keeps a certificate.
 
         Parameters
         ----------

@@ -302,7 +302,9 @@ def _check_model(model: Any) -> None:
     if len(model.classes_) > 2:
         raise DataError(f"kkt_report is for two classes; this model has {len(model.classes_)}")
     if not hasattr(model, "dual_coef_"):
-        raise DataError("the model has no multipliers (model files of linear machines have none): fit it again")
+        raise DataError(
+            "the model has no multipliers (model files of linear machines have none, nor has partial_fit): fit it again"
+        )
 
 
 def _coefficients(model: SVMClassifier, X: Any, sign: Reals, kind: Reals, weight: Reals) -> Reals:
