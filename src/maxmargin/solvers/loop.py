@@ -351,6 +351,9 @@ class _Loop:
             self._evaluate(run, status)
         assert self.best is not None
         found, w = self.best
+        highest = getattr(self.posed, "dual_point", None)  # a solver may have met a higher one between evaluations
+        if highest is not None:
+            self.best_dual = max(self.best_dual, highest.value)
         certificate = Certificate(
             primal=found.primal,
             dual=self._bound(found),

@@ -28,7 +28,8 @@ __all__ = ["Automatic"]
 Reals = NDArray[np.float64]
 _FIRST_LOOK = 8
 _ITERATIONS = 25
-_IN_A_ROW = 3  # when shrunk rows are taken back the gap jumps for a pass or two
+# when shrunk rows are taken back the gap jumps for a pass or two: later on, one slow look does not decide
+_IN_A_ROW, _EARLY = 3, 32
 _WIDEST = 4000
 
 
@@ -74,7 +75,7 @@ class _AutomaticRun(Run):
             return step
         remaining = passes_to_go(self.gaps, self.task.tol)
         self.slow = self.slow + 1 if remaining > self.budget else 0
-        if self.slow >= _IN_A_ROW:
+        if self.slow >= (1 if len(self.gaps) < _EARLY else _IN_A_ROW):
             self.task.warm = WarmStart(self._best_weights())
             self.run = InteriorPoint().start(self.task)
             self.label = InteriorPoint().name
