@@ -1,0 +1,127 @@
+"""What all displays share: figures and files, colours, a plain frame, and the one place that loads matplotlib."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data.text import replacing
+from ..errors import DataError, MissingDependencyError
+
+__all__ = [
+    "BLUE",
+    "GREY",
+    "INK",
+    "OCHRE",
+    "VERMILLION",
+    "WRONG",
+    "Display",
+    "Reals",
+    "check_matplotlib",
+    "fitted",
+    "frame",
+    "load_matplotlib",
+]
+
+Reals = NDArray[np.float64]
+
+# Colour-blind readers can tell these apart.
+BLUE, VERMILLION, OCHRE, GREY, INK = "#0072B2", "#D55E00", "#B8860B", "#999999", "#222222"
+WRONG = "#C62828"
+
+
+def load_matplotlib(module: str = "") -> Any:
+    """matplotlib, or a module of it, loaded here and not before.
+
+    Raises
+    ------
+    MissingDependencyError
+        When matplotlib is not installed.
+    """
+    try:
+        return importlib.import_module(f"matplotlib{module}")
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "matplotlib":
+            raise
+        raise MissingDependencyError("plots need matplotlib: pip install maxmargin[plots]") from None
+
+
+def check_matplotlib() -> None:
+    """Raise :class:`~maxmargin.errors.MissingDependencyError` where plots could not be drawn."""
+    load_matplotlib()
+
+
+class Display(ABC):
+    """What all displays share; a kind of display says in ``_draw`` what is drawn.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where the last ``plot`` drew.
+    figure_ : matplotlib Figure
+        The figure that holds them.
+    """
+
+    ax_: Any
+    figure_: Any
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw on ``ax``, or on a new figure when None; returns the display."""
+        own = ax is None
+        if own:
+            figure = load_matplotlib(".figure").Figure(figsize=self._size(), layout="constrained")
+            ax = figure.add_subplot()
+        self.ax_, self.figure_, self._own = ax, ax.figure, own
+        self._draw(ax)
+        return self
+
+    def save(self, path: str | os.PathLike[str], *, dpi: float = 150) -> None:
+        """Write the figure, drawn first if need be; the end of the name (``.png``, ``.pdf``, ``.svg``) is its format.
+
+        The file appears in one step: a failure leaves an old one as it was.
+        """
+        if not hasattr(self, "figure_"):
+            self.plot()
+        kind = os.path.splitext(os.fsdecode(path))[1].removeprefix(".").lower() or "png"
+        known = self.figure_.canvas.get_supported_filetypes()
+        if kind not in known:
+            raise ValueError(f"no picture format {kind!r}; choose one of {', '.join(sorted(known))}")
+        with replacing(path) as file:
+            self.figure_.savefig(file, format=kind, dpi=dpi)
+
+    def _repr_png_(self) -> bytes | None:
+        """Shown by notebooks, unless the figure is the user's, which they show anyway."""
+        if not getattr(self, "_own", False):
+            return None
+        out = io.BytesIO()
+        self.figure_.savefig(out, format="png", dpi=100)
+        return out.getvalue()
+
+    def _size(self) -> tuple[float, float]:
+        """Width and height of an own figure in inches."""
+        return 6.4, 4.2
+
+    @abstractmethod
+    def _draw(self, ax: Any) -> None:
+        """Draw the data on given axes."""
+
+
+def fitted(estimator: Any, name: str) -> Any:
+    """An attribute that a fit leaves."""
+    if not hasattr(estimator, name):
+        raise DataError(f"{type(estimator).__name__} has no {name}: fit it first, or draw a model that has one")
+    return getattr(estimator, name)
+
+
+def frame(ax: Any, *, without: Sequence[str] = ("top", "right"), grid: bool = True) -> None:
+    """Give axes a faint grid, and take away the sides of their frame that carry no scale."""
+    if grid:
+        ax.grid(color=GREY, alpha=0.25, linewidth=0.6)
+    ax.spines[list(without)].set_visible(False)

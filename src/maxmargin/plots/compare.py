@@ -1,0 +1,86 @@
+"""Several solvers on one problem."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import DataError
+from ._base import BLUE, GREY, INK, OCHRE, VERMILLION, Display, frame
+
+if TYPE_CHECKING:
+    from ..compare import Comparison, SolverRun
+
+__all__ = ["CompareDisplay"]
+
+
+class CompareDisplay(Display):
+    """Several solvers on one problem: relative gap against passes and time, and below it the test loss.
+
+    Time is that of the clock for gaps, CPU time of whole fits for test losses.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        Of :func:`~maxmargin.compare_solvers`.
+
+    Attributes
+    ----------
+    axes_ : array of matplotlib Axes
+        Where the last ``plot`` drew, of shape (1 or 2, 2).
+    """
+
+    _COLOURS = (BLUE, VERMILLION, "#009E73", "#CC79A7", OCHRE, INK, "#56B4E9", GREY)
+    _DASHES = ("-", "--", "-.", ":")
+
+    def __init__(self, comparison: Comparison) -> None:
+        if not hasattr(comparison, "runs"):
+            raise DataError(f"CompareDisplay draws what compare_solvers gives, not {comparison!r}")
+        self.comparison = comparison
+        self.runs = [run for run in comparison.runs if run.certificate is not None]
+        if not self.runs:
+            raise DataError("nothing to draw: every solver refused the problem")
+        self.with_test = any(run.test_curve for run in self.runs)
+
+    def _size(self) -> tuple[float, float]:
+        return 9.0, 7.0 if self.with_test else 3.8
+
+    def _draw(self, ax: Any) -> None:
+        place = ax.get_subplotspec()
+        if place is None:
+            raise DataError("CompareDisplay needs axes of a grid, as subplots gives them: it parts them")
+        ax.set_axis_off()
+        grid = place.subgridspec(2 if self.with_test else 1, 2)
+        self.axes_ = np.atleast_2d(grid.subplots())
+        for k, run in enumerate(self.runs):
+            colour = self._COLOURS[k % len(self._COLOURS)]
+            dash = self._DASHES[(k + k // len(self._COLOURS)) % len(self._DASHES)]
+            self._draw_run(run, colour, dash)
+        self._name_axes()
+
+    def _draw_run(self, run: SolverRun, colour: str, dash: str) -> None:
+        """The curves of one solver: its gaps in the first row, its test losses in the second."""
+        gaps = [(r.passes, r.seconds, r.relative_gap) for r in run.history if 0.0 < r.relative_gap < math.inf]
+        curves: list[tuple[Sequence[tuple[float, float, float]], dict[str, Any]]]
+        curves = [(gaps, dict(linewidth=1.4, label=run.name))]
+        if run.test_curve:
+            curves.append((run.test_curve, dict(linewidth=1.2, marker=".")))
+        for axes, (points, style) in zip(self.axes_, curves):
+            values = [point[2] for point in points]
+            for column, ax in enumerate(axes):
+                ax.plot([point[column] for point in points], values, dash, color=colour, **style)
+
+    def _name_axes(self) -> None:
+        """Scales, names, frames and the legend."""
+        for column, what in enumerate(("passes over the data", "seconds")):
+            self.axes_[0, column].set(xscale="log", yscale="log", ylabel="relative gap" if column == 0 else "")
+            if self.with_test:
+                label = f"test: {self.comparison.measure}" if column == 0 else ""
+                self.axes_[1, column].set(xscale="log", ylabel=label)
+            self.axes_[-1, column].set_xlabel(what)
+        for each in self.axes_.ravel():
+            frame(each)
+        self.axes_[0, 0].legend(frameon=False, fontsize="small")
