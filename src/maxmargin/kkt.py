@@ -51,7 +51,7 @@ _TOLERANCES = (1e-6, 0.1)
 
 @dataclass(frozen=True, eq=False)
 class KKTReport:
-    """What :func:`kkt_report` found; ``print`` shows it as a table.
+    """What :func:`~maxmargin.kkt_report` found; ``print`` shows it as a table.
 
     Arrays have an entry for every row of positive weight.
 

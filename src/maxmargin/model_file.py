@@ -62,7 +62,7 @@ def save_model(estimator: Any, path: _Path, *, metadata: Mapping[str, Any] | Non
     estimator : fitted estimator of this library
     path : path
     metadata : mapping of str to plain values, optional
-        Anything to be kept with the model; :func:`load_with_metadata` gives it back.
+        Anything to be kept with the model; :func:`~maxmargin.model_file.load_with_metadata` gives it back.
 
     Raises
     ------
@@ -134,7 +134,7 @@ def load_model(path: _Path, *, structure: Any = None) -> Any:
 
 
 def load_with_metadata(path: _Path, *, structure: Any = None) -> tuple[Any, dict[str, Any]]:
-    """As :func:`load_model`, with the metadata that :func:`save_model` was given."""
+    """As :func:`~maxmargin.load_model`, with the metadata that :func:`~maxmargin.save_model` was given."""
     shown, contents = os.fsdecode(path), read_container(path)
     if contents.kind not in _CLASS_OF:
         raise ModelFileError(f"{shown}: holds a model of the kind {contents.kind!r:.40}, which is not known here")

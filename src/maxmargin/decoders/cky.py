@@ -314,7 +314,7 @@ class Constituent(NamedTuple):
 
 @dataclass(frozen=True)
 class Parse:
-    """Result of `cky`.
+    """Result of :func:`cky`.
 
     Attributes
     ----------

@@ -39,7 +39,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class CheckReport:
-    """Everything that :func:`check_structure` looked at; prints as a table.
+    """Everything that :func:`~maxmargin.check_structure` looked at; prints as a table.
 
     Attributes
     ----------

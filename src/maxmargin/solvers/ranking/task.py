@@ -2,7 +2,7 @@
 
 Problem: ``min 1/2 |w|^2 + C sum_q s_q sum_(a, b) v_a v_b h(<w, x_a - x_b>)`` over the pairs of documents of query ``q``
 with ``y_a > y_b``, where ``h(z)`` is ``(1 - z)_+`` or its square, and ``v`` are weights of documents: one of weight 2
-is two equal ones. Its dual has a multiplier ``a_p`` for each pair,
+is two equal ones. Its dual has a multiplier ``a_p`` for each pair::
 
     max  sum_p gain(a_p) - 1/2 |sum_p a_p (x_a - x_b)|^2,
 
