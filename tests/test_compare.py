@@ -10,7 +10,15 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
 from sklearn.preprocessing import scale
 
-from maxmargin import MulticlassSVM, StructuredSVM, SVMClassifier, SVMRegressor, compare_solvers
+from maxmargin import (
+    AUCClassifier,
+    MulticlassSVM,
+    StructuredSVM,
+    SVMClassifier,
+    SVMRanker,
+    SVMRegressor,
+    compare_solvers,
+)
 from maxmargin.compare import solver_names
 from maxmargin.errors import DataError
 from maxmargin.solvers.linear.coordinate_ascent import CoordinateAscent
@@ -67,6 +75,9 @@ def test_who_is_not_for_the_problem_says_so() -> None:
         compare_solvers(SVMClassifier(), X, Y, ["newton", "no_such"])
     with pytest.raises(DataError, match="needs a loss"):  # one name is no list of letters
         compare_solvers(SVMClassifier(), X, Y, "newton")
+    for other in (SVMRanker(), AUCClassifier()):
+        with pytest.raises(DataError, match=f"{type(other).__name__} has one solver"):
+            compare_solvers(other, X, Y)
     with pytest.raises(ValueError, match="needs an estimator of this library, not 'x'"):
         compare_solvers("x", X, Y)
     with pytest.raises(ValueError, match="both X_test and y_test"):

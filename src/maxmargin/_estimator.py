@@ -81,6 +81,7 @@ class MarginEstimator(BaseEstimator):
             raise ValueError(f"callback must be callable, not {self.callback!r}")
         if hasattr(self, "n_jobs"):
             resolve_n_jobs(self.n_jobs)
+        check_random_state(getattr(self, "random_state", None))
         Scaling.C(self.C)
 
     def _optimize(

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
 from ._estimator import check_number
-from ._machine import Machine
+from ._machine import Machine, counted
 from ._notes import about_contradictions, about_scales, below, hard_margin
 from .errors import DataError
-from .kernels import Kernel, make_kernel
+from .kernels import Kernel, check_precomputed, make_kernel
 from .problem import Certificate
 from .solvers.ball import Ball
 from .solvers.base import WarmStart
@@ -78,8 +78,20 @@ class KernelMachine(Machine):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        tags.input_tags.pairwise = self._precomputed
         return tags
+
+    @property
+    def _precomputed(self) -> bool:
+        """Whether the rows are kernel values."""
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    def _counted(self, X: Any, number: Ints, weight: Reals | None) -> tuple[Any, Ints, Reals]:
+        """As :func:`~maxmargin._machine.counted`; of a precomputed kernel the values between the rows that count."""
+        if self._precomputed:
+            check_precomputed(X)
+        X, order, weight = counted(X, number, weight, merge=not self._precomputed)
+        return X[:, order] if self._precomputed else X, order, weight
 
     @property
     def _by_kernel(self) -> bool:
@@ -123,10 +135,12 @@ class KernelMachine(Machine):
 
     def _make_kernel(self, X: Any, weight: Reals) -> Kernel:
         """The kernel for these points, of which each counts as often as its weight says."""
+        plus = 1.0 if self._intercept == "penalized" else 0.0
+        if self._precomputed:  # checked where the rows were counted
+            return Kernel("precomputed", plus=plus)
         kernel = make_kernel(
-            self.kernel, X, gamma=self.gamma, coef0=self.coef0, degree=self.degree, weight=weight,
-            plus=1.0 if self._intercept == "penalized" else 0.0,
-        )  # fmt: skip
+            self.kernel, X, gamma=self.gamma, coef0=self.coef0, degree=self.degree, weight=weight, plus=plus
+        )
         if kernel.name in ("linear", "poly"):
             squares = X.multiply(X).sum(1) if sp.issparse(X) else np.einsum("ij,ij->i", X, X, dtype=np.float64)
             longest = [int(np.argmax(np.asarray(squares)))]

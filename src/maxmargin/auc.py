@@ -86,7 +86,7 @@ class AUCClassifier(ClassifierMixin, MarginEstimator):
 
     Notes
     -----
-    :meth:`score` is the accuracy, as of every classifier of scikit-learn; ``scoring="roc_auc"`` judges and selects by
+    ``score`` is the accuracy, as of every classifier of scikit-learn; ``scoring="roc_auc"`` judges and selects by
     the AUC.
 
     Examples

@@ -17,13 +17,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ._class_weight import class_factors
 from ._estimator import check_one_kind, check_sample_weight
 from ._kernel_machine import KernelMachine, canonical, dual_of, nu_for_classes, points_of
-from ._machine import check_margin, check_switches, counted
+from ._machine import check_margin, check_switches
 from ._notes import tell_hard_margin
 from ._partial_fit import Streams, can_stream, check_streaming, classes_of, stream_loss, used_rows
 from ._warm import Encoded, Ends
 from .data._mapped_rows import rows_of
 from .errors import DataError
-from .kernels import check_precomputed
 from .losses import Hinge, Logistic, MarginLoss, margin_loss
 from .solvers.linear.rows import Rows
 from .solvers.loop import Result
@@ -37,9 +36,18 @@ Ints = NDArray[np.int64]
 
 
 def _has_probabilities(model: SVMClassifier) -> bool:
-    """Scores are log odds with the logistic loss, unless they are votes."""
-    logistic = model.loss == "logistic" or isinstance(model.loss, Logistic)
-    return logistic and (model.multi_class == "ovr" or len(getattr(model, "classes_", ())) == 2)
+    """Scores are log odds with the logistic loss, unless they are votes.
+
+    Raises
+    ------
+    AttributeError
+        Says what else gives probabilities.
+    """
+    if not (model.loss == "logistic" or isinstance(model.loss, Logistic)):
+        raise AttributeError("predict_proba needs loss='logistic'; or wrap the model in CalibratedClassifierCV")
+    if not (model.multi_class == "ovr" or len(getattr(model, "classes_", ())) == 2):
+        raise AttributeError("predict_proba needs multi_class='ovr'; or wrap the model in CalibratedClassifierCV")
+    return True
 
 
 class SVMClassifier(ClassifierMixin, KernelMachine):
@@ -223,9 +231,10 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
         KeyboardInterrupt
             After Ctrl-C, with the best model so far already stored.
         """
+        solver = self._check_machine()
         data = self._encoded(X, y, sample_weight, margin)
         ends = self._ends(data.n, by_kernel=self._by_kernel)
-        results, changes = self._fit_all(data, self._check_machine(), ends)
+        results, changes = self._fit_all(data, solver, ends)
         self._keep_ends(ends)
         notes = self._notes_on(data.X) + self._notes_on_classes(data.X, data.number, data.order)
         self._keep_notes(notes + tell_hard_margin(changes))
@@ -235,8 +244,7 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
     def _encoded(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, margin: ArrayLike | None = None
     ) -> Encoded:
-        """Check parameters and data; see :meth:`fit`. ``classes_`` are known from then on."""
-        self._check_machine()
+        """Check the data and what they need of the parameters; see :meth:`fit`. ``classes_`` are known from then on."""
         check_switches(self)
         loss = margin_loss(self.loss)
         if self.multi_class not in ("ovr", "ovo"):
@@ -257,15 +265,10 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
         factors = class_factors(self.class_weight, classes, truth, used)
         if factors is not None and not factors.all():
             weight = np.where(used & (factors[number] > 0.0), 1.0 if weight is None else weight, 0.0)
-        precomputed = isinstance(self.kernel, str) and self.kernel == "precomputed"
-        if precomputed:
-            check_precomputed(X)
         groups = (
             number if wanted is None else np.unique(np.column_stack([number, wanted]), axis=0, return_inverse=True)[1]
         )
-        X, order, counts = counted(X, np.asarray(groups).reshape(-1), weight, merge=not precomputed)
-        if precomputed:
-            X = X[:, order]
+        X, order, counts = self._counted(X, np.asarray(groups).reshape(-1), weight)
         number = number[order]
         with np.errstate(over="ignore"):  # refused where C is known
             weight = counts if factors is None else counts * factors[number]

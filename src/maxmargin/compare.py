@@ -33,7 +33,7 @@ class SolverRun:
     history : list of Record
         Of the hardest problem where there are several.
     test_curve : list of (passes, seconds, test loss)
-        Of fits stopped after 2, 4, 8, ... passes: the same runs, as the seed is the same.
+        Of fits stopped after 2, 4, 8, ... passes: the same runs, where the estimator has a seed.
     """
 
     name: str
@@ -47,7 +47,7 @@ class SolverRun:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Answer of :func:`compare_solvers`; ``print`` shows the table.
+    """Answer of :func:`~maxmargin.compare_solvers`; ``print`` shows the table.
 
     Attributes
     ----------
@@ -121,7 +121,7 @@ def compare_solvers(
     Parameters
     ----------
     estimator : estimator
-        Of this library, with its ``C``, ``tol``, ``max_passes`` and so on set; it is not changed.
+        Of this library, with a parameter ``solver``; its ``C``, ``tol`` and so on are set, and it is not changed.
     X, y : data
         As its ``fit`` takes them; ``fit_parameters`` too, such as ``sample_weight``.
     solvers : iterable of str or solver objects, or one name, optional
@@ -179,6 +179,8 @@ def compare_fits(
     if isinstance(solvers, str):
         solvers = [solvers]
     wanted: Sequence[Any] = solver_names(estimator) if solvers is None else list(solvers)
+    if "solver" not in estimator.get_params(deep=False):
+        raise DataError(f"compare_solvers: {type(estimator).__name__} has one solver: there is nothing to compare")
     known = estimator._solver_names()
     for solver in wanted:
         if isinstance(solver, str) and solver not in known:

@@ -16,11 +16,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._estimator import check_one_kind
 from ._kernel_machine import KernelMachine, dual_of
-from ._machine import Machine, check_switches, counted
+from ._machine import Machine, check_switches
 from .errors import DataError, InseparableError
-from .kernels import check_precomputed
 from .solvers.hard_margin import HardMargin
-from .solvers.kernel.interior_point import MOST_POINTS, factor_of
+from .solvers.kernel.factor import MOST_POINTS, factor_of
 from .solvers.linear.rows import Rows
 from .solvers.linear.separation import Conflict, separate
 from .solvers.loop import Result
@@ -116,7 +115,6 @@ class HardMarginSVM(ClassifierMixin, KernelMachine):
     """
 
     C = 1.0
-    loss = "hinge"
     nu = None
 
     classes_: NDArray[Any]
@@ -198,16 +196,13 @@ class HardMarginSVM(ClassifierMixin, KernelMachine):
                 f"Only binary classification is supported. HardMarginSVM has {len(classes)} classes; SVMClassifier "
                 "takes them"
             )
-        precomputed = isinstance(self.kernel, str) and self.kernel == "precomputed"
-        if precomputed:
-            check_precomputed(X)
-        X, order, counts = counted(X, number, None, merge=not precomputed)
-        if precomputed:
-            X = X[:, order]
+        X, order, counts = self._counted(X, number, None)
         sign = np.where(number[order] == 1, 1.0, -1.0)
         self.classes_ = classes
-        fit = self._fit_by_kernel if self._by_kernel else self._fit_by_weights
-        result = fit(X, order, counts, sign, solver)
+        if self._by_kernel:
+            result = self._fit_by_kernel(X, order, counts, sign, solver)
+        else:
+            result = self._fit_by_weights(X, order, sign, solver)
         self.n_support_ = np.bincount(number[self.support_], minlength=2)
         assert result._run is not None
         task: Any = result._run.task
@@ -220,7 +215,7 @@ class HardMarginSVM(ClassifierMixin, KernelMachine):
         self._take_over([result])
         return self
 
-    def _fit_by_weights(self, X: Any, order: Ints, counts: Reals, sign: Reals, solver: Any) -> Result:
+    def _fit_by_weights(self, X: Any, order: Ints, sign: Reals, solver: Any) -> Result:
         rows, d = Rows(X), X.shape[1]
         c = self._costs_above(X, rows, sign, order)
         result = self._fit_linear(rows, hinge(sign, c), c, HardMargin(solver), signs=True)

@@ -51,6 +51,7 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
         Seconds, looked at within passes too; the pass of the certificate comes on top.
     solver : str or solver object, default="auto"
         ``"frank_wolfe"`` (``"auto"``), ``"n_slack"``, ``"one_slack"``, ``"averaged_perceptron"``, ``"perceptron"``,
+        ``"bundle"``, ``"gradient_descent"``, ``"subgradient"``, ``"pegasos"``,
         or ``"coordinate_ascent"``: cheap passes, for many rows; without a warm start.
     n_jobs : int, optional
         Threads for evaluations; the model does not depend on it.

@@ -12,8 +12,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._estimator import check_sample_weight
 from ._kernel_machine import KernelMachine
-from ._machine import counted
-from .kernels import check_precomputed
 from .structures.values import check_sparse
 from .terms import hinge
 
@@ -73,10 +71,8 @@ class OneClassSVM(OutlierMixin, KernelMachine):
     """
 
     C = 1.0
-    loss = "hinge"
     fit_intercept = True
     penalize_intercept = False
-    random_state = None
 
     offset_: float
 
@@ -132,12 +128,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         check_sparse(X)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
         weight = check_sample_weight(sample_weight, X.shape[0])
-        precomputed = isinstance(self.kernel, str) and self.kernel == "precomputed"
-        if precomputed:
-            check_precomputed(X)
-        X, order, weight = counted(X, np.zeros(X.shape[0], np.int64), weight, merge=not precomputed)
-        if precomputed:
-            X = X[:, order]
+        X, order, weight = self._counted(X, np.zeros(X.shape[0], np.int64), weight)
         n = len(order)
         kernel = self._make_kernel(X, weight)
         result = self._fit_kernel(
@@ -148,7 +139,14 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         self._keep_support(kernel, X, order, result.w[None, :n])
         if "coef_" in vars(self):
             self.coef_ = self.coef_[0]
-        self._keep_notes(self._notes_on(X, shifts=False))
+        notes = self._notes_on(X, shifts=False)
+        found = result.certificate
+        if found.status.ok and found.relative_gap > float(self.tol):  # ended by its size, not by its share
+            notes.append(
+                "the best hyperplane goes through the origin and all weights are about 0: with this kernel and nu the "
+                "data lie around it; take the rbf kernel, or a smaller nu"
+            )
+        self._keep_notes(notes)
         self._take_over([result])
         return self
 

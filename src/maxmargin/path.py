@@ -231,6 +231,7 @@ def svm_path(
         if name not in known:
             raise TypeError(f"svm_path has no parameter {name!r}; beside Cs it takes {', '.join(sorted(known))}")
     base = SVMClassifier(**parameters)
+    base._check_machine()
     data = base._encoded(X, y, sample_weight, margin)
     data.values.keep = True
     found: list[SVMClassifier] = [base] * len(grid)
@@ -247,7 +248,7 @@ def svm_path(
 
 
 def grid_of_C(Cs: int | ArrayLike) -> Reals:
-    """The values, float64 of shape ``(n_C,)``; a number stands for so many, see :func:`svm_path`.
+    """The values, float64 of shape ``(n_C,)``; a number stands for so many, see :func:`~maxmargin.svm_path`.
 
     Raises
     ------

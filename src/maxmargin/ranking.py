@@ -23,6 +23,7 @@ from .solvers.ranking.newton import TruncatedNewton
 from .solvers.ranking.queries import Queries, group
 from .solvers.ranking.task import RankingTask, check_pairs
 from .structures.base import check_magnitude
+from .structures.values import check_sparse
 
 __all__ = ["SVMRanker"]
 
@@ -158,6 +159,7 @@ class SVMRanker(MarginEstimator):
             After Ctrl-C, with the best model so far already stored.
         """
         self._check()
+        check_sparse(X)
         X, grades = validate_data(
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=True, multi_output=False
         )
@@ -235,6 +237,7 @@ class SVMRanker(MarginEstimator):
             raise ValueError("SVMRanker: fit_comparisons has no warm start, which is for fit; set warm_start=False")
         n_rows = None
         if X is not None:
+            check_sparse(X)
             X = validate_data(self, X, accept_sparse="csr", dtype=np.float64)
             check_magnitude(X.data if sp.issparse(X) else X)
             n_rows = X.shape[0]
@@ -270,6 +273,7 @@ class SVMRanker(MarginEstimator):
     def predict(self, X: Any) -> Reals:
         """Scores of shape (n,): the higher, the earlier in the ranking."""
         check_is_fitted(self, "coef_")
+        check_sparse(X)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         return Rows(X).scores(self.coef_)
 

@@ -13,11 +13,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._estimator import check_sample_weight
 from ._kernel_machine import KernelMachine, dual_of, nu_for_values
-from ._machine import check_epsilon, check_switches, counted
+from ._machine import check_epsilon, check_switches
 from ._partial_fit import Streams, can_stream, check_streaming, used_rows
 from ._warm import Ends
 from .errors import DataError
-from .kernels import check_precomputed
 from .solvers.base import WarmStart
 from .solvers.linear.rows import Rows
 from .solvers.loop import Result
@@ -184,15 +183,12 @@ class SVMRegressor(RegressorMixin, KernelMachine):
         if 0.0 < largest < 1.0 / _LARGEST:
             raise DataError(f"y has no value above {largest:.3g} in size: too small; scale y up")
         weight = check_sample_weight(sample_weight, len(target))
-        precomputed = isinstance(self.kernel, str) and self.kernel == "precomputed"
-        if precomputed:
-            check_precomputed(X)
         number = np.unique(target, return_inverse=True)[1]
         ends = self._ends(len(target), by_kernel=self._by_kernel)
-        X, order, weight = counted(X, number, weight, merge=not precomputed)
+        X, order, weight = self._counted(X, number, weight)
         target = target[order]
         if self._by_kernel:
-            result = self._fit_by_kernel(X[:, order] if precomputed else X, order, weight, target, solver, ends)
+            result = self._fit_by_kernel(X, order, weight, target, solver, ends)
         else:
             result = self._fit_linear_rows(X, order, weight, target, solver, ends)
         self._keep_ends(ends)
@@ -206,6 +202,9 @@ class SVMRegressor(RegressorMixin, KernelMachine):
         self._keep_notes(notes)
         self._take_over([result])
         return self
+
+    def _solver_names(self) -> list[str]:
+        return [name for name in super()._solver_names() if "perceptron" not in name]
 
     def _start_in_tube(self, target: Reals, size: int) -> WarmStart | None:
         """The optimum, where all targets are in one tube: no weights, and an intercept in its middle.

@@ -51,7 +51,7 @@ class SequenceSVM(MarginEstimator):
         each round, as ``max_passes`` is.
     solver : str or solver object, default="auto"
         ``"frank_wolfe"``, ``"n_slack"``, ``"one_slack"``, ``"averaged_perceptron"``, ``"perceptron"``,
-        ``"gradient_descent"``, ``"subgradient"``, ``"pegasos"``.
+        ``"bundle"``, ``"gradient_descent"``, ``"subgradient"``, ``"pegasos"``.
     completion_rounds : int, default=10
         With partly known labels in training: at most so many rounds of completing the unknown ones and fitting again.
     n_jobs : int, optional

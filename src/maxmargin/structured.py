@@ -31,7 +31,7 @@ class StructuredSVM(MarginEstimator):
         Weight of the slacks; ``C = 1 / (lambda n)`` gives the lambda form.
     solver : str or solver object, default="auto"
         ``"frank_wolfe"``, ``"n_slack"``, ``"one_slack"``, ``"averaged_perceptron"``, ``"perceptron"``,
-        ``"gradient_descent"``, ``"subgradient"``, ``"pegasos"``.
+        ``"bundle"``, ``"gradient_descent"``, ``"subgradient"``, ``"pegasos"``.
     tol : float, default=1e-2
         Relative duality gap at which to stop.
     max_passes : int, default=100

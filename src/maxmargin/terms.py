@@ -2,7 +2,8 @@
 
 Row ``i`` has the score ``f_i = <w, x_i> + b`` and ``m`` terms. Term ``v`` has the slack
 ``s_v = (margin_v - sign_v f_i)_+`` and costs ``upper_v s_v``, or ``s_v^2 / (2 ridge_v)`` where ``ridge_v > 0``; the
-objective is ``1/2 |w|^2 + sum_v cost_v``. Its dual, with ``beta_i = sum_v sign_v a_v`` over the terms of row ``i``, is
+objective is ``1/2 |w|^2 + sum_v cost_v``. Its dual, with ``beta_i = sum_v sign_v a_v`` over the terms of row ``i``,
+is::
 
     max  sum_v (margin_v a_v - 1/2 ridge_v a_v^2) - 1/2 |sum_i beta_i x_i|^2,   0 <= a_v <= upper_v,
 
@@ -32,6 +33,7 @@ __all__ = [
 ]
 
 Reals = NDArray[np.float64]
+_EPSILON = 8.0 * float(np.finfo(np.float64).eps)
 
 
 class Terms(NamedTuple):
@@ -52,6 +54,12 @@ class Terms(NamedTuple):
         out = self.sign * scores[:, None]
         np.subtract(self.margin, out, out=out)
         return np.maximum(out, 0.0, out=out)
+
+    def rounding(self, scores: Reals) -> float:
+        """How wrong the sum of the costs, and the gain of a dual point near by, can be in float64."""
+        slip = _EPSILON * (np.abs(self.margin) + np.abs(scores)[:, None])
+        price = (self.slack(scores) + slip) / self.ridge if self.squared else self.upper
+        return float((price * slip).sum())
 
     def cost(self, scores: Reals) -> Reals:
         """Cost of every row, shape ``(n,)``."""
@@ -170,6 +178,11 @@ class LossTerms:
     def smooth(self) -> bool:
         """Whether costs have a derivative everywhere."""
         return self.loss.smooth
+
+    def rounding(self, scores: Reals) -> float:
+        """As in :class:`Terms`."""
+        slip = _EPSILON * (1.0 + np.abs(scores))
+        return float(slip @ np.abs(self.multipliers(scores)[:, 0])) + _EPSILON * float(self.cost(scores).sum())
 
     def cost(self, scores: Reals) -> Reals:
         """Cost of every row, shape ``(n,)``."""

@@ -46,7 +46,8 @@ class TreeSVM(MarginEstimator):
     max_time : float, optional
         Seconds, looked at within passes too; the pass of the certificate comes on top.
     solver : str or solver object, default="auto"
-        ``"frank_wolfe"``, ``"n_slack"``, ``"one_slack"``, ``"averaged_perceptron"``, ``"perceptron"``.
+        ``"frank_wolfe"``, ``"n_slack"``, ``"one_slack"``, ``"averaged_perceptron"``, ``"perceptron"``,
+        ``"bundle"``, ``"gradient_descent"``, ``"subgradient"``, ``"pegasos"``.
     n_jobs : int, optional
         Threads for evaluations and predictions; the model does not depend on it.
     random_state : int or RandomState, optional

@@ -65,6 +65,10 @@ def test_sequences(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["--task", "ranking"], "has one solver"),
         (["--solver", "auto"], "unrecognized arguments: --solver"),
         (["--picture", "no/such/folder/p.png"], "no/such/folder"),
+        (["--picture", ""], "--picture '' names no file"),
+        (["--picture", "-"], "--picture must name a file: a picture is not written to standard output"),
+        (["--picture", "p.xyz"], "--picture p.xyz: the end of the name must be one of .png, .svg, .pdf"),
+        (["--template", "no_such_file"], "no_such_file"),
         (["--kernel", "rbf", "--memory", "1M"], "--memory cannot go with --kernel rbf"),
     ],
 )

@@ -100,10 +100,13 @@ def test_the_values_offered_are_those_there_are() -> None:
         if learner.estimator == "OneClassSVM":
             assert {*values["kernel"]} == {*NAMES} - {"precomputed"}
             assert values["kernel"][0] == OneClassSVM().kernel
+            assert {*values["solver"]} == {*OneClassSVM()._solver_names()} - {"newton"}  # which is for other losses
             for solver in values["solver"]:
                 OneClassSVM(solver=solver).fit([[0.0], [1.0]])
         elif "solver" in values:
             known = {*_SOLVERS, "block_smo"} if machine else {*BY_NAME, "auto"}
+            if learner.estimator == "SVMRegressor":
+                known = {*SVMRegressor()._solver_names(), "block_smo"}
             assert {*values["solver"]} == known | (
                 {"coordinate_ascent"} if learner.estimator == "MulticlassSVM" else set()
             )
@@ -124,6 +127,8 @@ def test_every_task_of_the_table_is_there() -> None:
         assert all(name in serving(learner.estimator) for learner in entry.learners)
         assert task_of(entry.formats[0]) == next(task for task, e in TASKS.items() if entry.formats[0] in e.formats)
     assert len(FORMATS) == len({*FORMATS})
+    rows = [name for name, entry in TASKS.items() if entry.formats == ("svmlight",)]  # tasks that share one format
+    assert len(FORMATS) == sum(len(entry.formats) for entry in TASKS.values()) - (len(rows) - 1)
     assert not any(TASKS[task_of(format)].mark for format in FORMATS)
 
 

@@ -17,6 +17,7 @@ CONTENTS = {
     "svmlight": [
         "1 1:2 5:1\n-1 2:2 # comment\n",
         "# a comment\n+1 cost:3 1:0.5\n2 cost:2 7:1\n",
+        "# a comment\n+1 1:0.5\n2 cost:2 7:1\n",
         "yes 1:1\nno\n",
         "1 1:2\n1 1:x\n",  # a fault that the reader shall name
     ],

@@ -331,3 +331,18 @@ def test_a_constant_target(value: float, options: Any) -> None:
         assert 0.0 <= model.certificate_.primal + 1e-15
         assert model.certificate_.primal <= 1e-12
         assert model.predict(X) == pytest.approx(np.full(40, value), abs=model.epsilon + 1e-9)
+
+
+@pytest.mark.parametrize("options", [dict(), dict(loss="squared_epsilon_insensitive"), dict(kernel="rbf")], ids=str)
+@pytest.mark.parametrize(("base", "step"), [(1.0, 3e-16), (1e6, 3e-10), (1e6, 3e-9), (0.1, 3e-17)])
+def test_targets_that_differ_by_rounding_alone(base: float, step: float, options: Any) -> None:
+    """No value is small beside such an optimum: bounds that rounding puts above it are no fault of anything."""
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    y = base + step * np.arange(40)
+    model = SVMRegressor(epsilon=0.0, max_passes=100, random_state=0, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found = model.fit(X, y).certificate_
+    rounding = 64.0 * np.finfo(np.float64).eps * base
+    assert 0.0 <= found.dual <= found.primal <= 40.0 * (40.0 * step + rounding)
+    assert model.predict(X) == pytest.approx(y, rel=1e-13, abs=40.0 * step)

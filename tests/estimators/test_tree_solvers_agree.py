@@ -41,9 +41,16 @@ SOLVERS: dict[str, Any] = {
     "frank_wolfe, plain steps": FrankWolfe("plain"),
     "n_slack": by_name("n_slack"),
     "one_slack": by_name("one_slack"),
+    "bundle": by_name("bundle"),
+    "gradient_descent": by_name("gradient_descent"),
+    "subgradient": by_name("subgradient"),
+    "pegasos": by_name("pegasos"),
 }
-# Plain steps converge sublinearly: every further digit takes ten times as long.
-TOLERANCES = {**dict.fromkeys(SOLVERS, 1e-6), "frank_wolfe, plain steps": 1e-4}
+# Plain steps and subgradients converge sublinearly: every further digit takes ten times as long, or more.
+TOLERANCES = {
+    **dict.fromkeys(SOLVERS, 1e-6),
+    **{"frank_wolfe, plain steps": 1e-4, "gradient_descent": 1e-2, "subgradient": 1e-2, "pegasos": 5e-2},
+}
 TIGHT = [name for name, tol in TOLERANCES.items() if tol == 1e-6]
 
 Reals = NDArray[np.float64]
@@ -70,7 +77,7 @@ def fit(trees: list[Tree]) -> Fit:
 
     @functools.cache
     def fitted(name: str) -> TreeSVM:
-        model = TreeSVM(C=C, solver=SOLVERS[name], tol=TOLERANCES[name], max_passes=300, random_state=0)
+        model = TreeSVM(C=C, solver=SOLVERS[name], tol=TOLERANCES[name], max_passes=500, random_state=0)
         return model.fit(words(trees), trees)
 
     return fitted
@@ -109,9 +116,7 @@ def score(structure: TreeStructure, encoded: Encoded, i: int, theta: Reals, out:
 
 
 def test_no_solver_with_an_optimum_is_left_out() -> None:
-    """Those that come to 1e-6 in a few hundred passes; first-order methods and planes alone have tests of their own."""
-    slow = {"bundle", "gradient_descent", "subgradient", "pegasos"}
-    assert set(BY_NAME) - set(SOLVERS) == {"perceptron", "averaged_perceptron"} | slow
+    assert set(BY_NAME) - set(SOLVERS) == {"perceptron", "averaged_perceptron"}
 
 
 def test_the_problem_is_not_trivial(fit: Fit, primal: Callable[[Reals], float], trees: list[Tree]) -> None:
@@ -151,6 +156,6 @@ def test_every_two_solvers_enclose_one_optimum(
 def test_values_agree_to_six_digits(fit: Fit, primal: Callable[[Reals], float]) -> None:
     primals = np.array([primal(fit(name).coef_) for name in TIGHT])
     duals = np.array([fit(name).certificate_.dual for name in TIGHT])
-    assert len(TIGHT) == 4
+    assert len(TIGHT) == 5
     assert np.ptp(primals) <= 1e-6 * primals.min()
     assert np.ptp(duals) <= 1e-6 * primals.min()

@@ -390,3 +390,10 @@ def test_the_checks_of_scikit_learn(estimator: Any) -> None:
         warnings.simplefilter("ignore", SkipTestWarning)
         warnings.simplefilter("ignore", ConvergenceWarning)
         check_estimator(estimator)
+
+
+def test_a_seed_that_is_none_is_refused() -> None:
+    """Kernel machines need no random numbers, but a parameter is never ignored."""
+    for model in (SVMClassifier(kernel="rbf", random_state="odd"), SVMRegressor(kernel="rbf", random_state="odd")):
+        with pytest.raises(ValueError, match="'odd' cannot be used to seed"):
+            model.fit(X, SIGN)

@@ -9,6 +9,8 @@ import pytest
 import scipy.sparse as sp
 
 from linear.problems import INTERCEPTS, LOSSES, Small, random_problem
+from maxmargin import SVMClassifier
+from maxmargin.errors import DataError
 from maxmargin.solvers.linear.automatic import Automatic, passes_to_go
 from maxmargin.solvers.linear.coordinate_ascent import CoordinateAscent
 from maxmargin.solvers.linear.interior_point import InteriorPoint
@@ -169,3 +171,12 @@ def test_a_run_cut_short_is_honest() -> None:
     assert result.certificate.status is Status.PASS_LIMIT
     value = problem.optimum()
     assert result.certificate.dual <= value <= result.certificate.primal
+
+
+def test_too_many_features_for_a_matrix_of_them() -> None:
+    """Refused before the memory is asked for; the automatic choice never comes to it."""
+    X = sp.random(50, 30_000, density=1e-3, format="csr", random_state=0)
+    y = np.arange(50) % 2
+    with pytest.raises(DataError, match=r"interior_point is for up to 20000 features; there are 30000: use solver='co"):
+        SVMClassifier(solver="interior_point").fit(X, y)
+    assert SVMClassifier(random_state=0).fit(X, y).solver_ == "coordinate_ascent"

@@ -138,7 +138,7 @@ def test_without_the_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
     """More features than a matrix is made of; they have very different sizes."""
     X, y, c = data(3, d=30)
     X = X * 10.0 ** np.linspace(-2, 2, 30)
-    monkeypatch.setattr("maxmargin.solvers.linear.newton._WIDEST", 10)
+    monkeypatch.setattr("maxmargin.solvers.linear.normal_equations._WIDEST", 10)
     monkeypatch.setattr("maxmargin.solvers.linear.newton.normal_equations", None)
     for intercept in INTERCEPTS:
         found = solve(task_of(X, y, c, Logistic(), intercept), max_passes=20_000)

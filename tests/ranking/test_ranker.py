@@ -260,3 +260,16 @@ def test_a_model_file_ranks_the_same(tmp_path: Path) -> None:
     teams = SVMRanker().fit_comparisons(None, ["Ajax", "Bonn"], ["Bonn", "Celta"])
     save_model(teams, tmp_path / "m")
     assert load_model(tmp_path / "m").strength_table() == teams.strength_table()
+
+
+def test_indices_out_of_range_are_refused() -> None:
+    """Such rows come from files that somebody damaged; compiled code would read beyond the weights."""
+    X, y, qid = random_ranking(0, n=30)
+    odd = sp.csr_matrix(X)
+    odd.indices[3] = 99
+    model = SVMRanker().fit(X, y, qid)
+    for act in (lambda: SVMRanker().fit(odd, y, qid), lambda: model.predict(odd)):
+        with pytest.raises(DataError, match="99"):
+            act()
+    with pytest.raises(DataError, match="99"):
+        SVMRanker().fit_comparisons(odd, [0, 1], [2, 3])

@@ -1,4 +1,4 @@
-"""The command line: ``maxmargin train | predict | evaluate | inspect | demo``; ``docs/command_line.md`` describes it.
+"""The command line, ``maxmargin train | predict | evaluate | inspect | compare | demo``, see ``docs/command_line.md``.
 
 Nothing heavy is imported before the arguments are known to be right. Whatever goes wrong is one line on standard error.
 """

@@ -22,7 +22,7 @@ KERNELS_WITH = {"gamma": ("poly", "rbf", "sigmoid"), "degree": ("poly",), "coef0
 _MACHINE_SOLVERS = {
     "linear": tuple(solver for solver in MACHINE_SOLVERS if solver != "block_smo"),
     "kernel": ("auto", "block_smo", "interior_point", "newton", "projected_gradient"),
-    "nu": ("auto", "block_smo", "interior_point"),
+    "nu": ("auto", "block_smo", "interior_point", "projected_gradient"),
 }
 _NOT_FOR_LOSS = {
     **dict.fromkeys(("hinge", "epsilon_insensitive"), ("newton",)),
@@ -88,7 +88,8 @@ def _check_kernel(args: Namespace, learner: Learner) -> None:
                 raise UsageError(f"{_spelt(option)} {given} cannot go with --nu, which needs {needed}")
     case = "nu" if args.nu is not None or "C" not in learner.options else "linear" if kernel == "linear" else "kernel"
     loss = args.loss or learner.options.get("loss", ("",))[0]
-    solvers = [solver for solver in _MACHINE_SOLVERS[case] if solver not in _NOT_FOR_LOSS.get(loss, ())]
+    offered = [solver for solver in _MACHINE_SOLVERS[case] if solver in learner.options["solver"]]
+    solvers = [solver for solver in offered if solver not in _NOT_FOR_LOSS.get(loss, ())]
     if args.solver is not None and args.solver not in solvers:
         cause = "--nu" if case == "nu" else f"--kernel {kernel}"
         if args.solver in _MACHINE_SOLVERS[case]:

@@ -86,11 +86,16 @@ _CRAMMER_SINGER = {
     "class_weight": ("balanced",),
     "solver": (*_STRUCTURED_SOLVERS, "coordinate_ascent"),
 }
-_REGRESSOR = {**_MACHINE, "loss": ("epsilon_insensitive", "squared_epsilon_insensitive"), "epsilon": _ANY}
+_REGRESSOR = {
+    **_MACHINE,
+    "loss": ("epsilon_insensitive", "squared_epsilon_insensitive"),
+    "epsilon": _ANY,
+    "solver": tuple(solver for solver in MACHINE_SOLVERS if solver not in _PERCEPTRONS),
+}
 _ONE_CLASS = {
     **dict.fromkeys(("tol", "max_passes", "max_time", "gamma", "degree", "coef0", "nu"), _ANY),
     "kernel": ("rbf", "linear", "poly", "sigmoid", "cosine"),
-    "solver": ("auto", "block_smo", "interior_point"),
+    "solver": ("auto", "block_smo", "interior_point", "projected_gradient"),
 }
 _AUC = {
     "C": _ANY,

@@ -16,19 +16,15 @@ from .learners import check_options, choose, make, parameters
 from .messages import UsageError, Voice, in_words, note_in_words, size_in_words
 from .tasks import Examples, Task, load_task
 
-__all__ = ["run"]
+__all__ = ["inputs_of", "opened", "read", "run", "warnings_as_notes"]
 
 
 def run(args: Namespace) -> int:
     """Learn a model and write it; everything that can be refused is refused before the work begins."""
     voice = Voice(args.quiet)
     output = _output(args)
-    template = None if args.template in ("default", "chunking") else args.template
-    if [args.data, args.test, args.warm_start, template].count("-") > 1:
-        raise UsageError("only one of the inputs can be standard input")
-    check_output(output, [args.data, args.test, template])
-    source, test, _ = (None if path is None else Input(path, args.memory) for path in (args.data, args.test, template))
-    assert source is not None
+    source, test = opened(args)
+    check_output(output, inputs_of(args))
     model, settings = (None, {}) if args.warm_start is None else _start(args)
     format, name, how = recognise(
         source, args.format or settings.get("format") or None, settings.get("task", args.task)
@@ -42,15 +38,7 @@ def run(args: Namespace) -> int:
 
     task = load_task(name)
     settings |= {"format": format, "task": name, "data": os.path.basename(source.name)}
-    with voice.phase("reading"):
-        examples = task.training(source, settings, args, voice)
-    tested = None
-    if test is not None:
-        with voice.phase("reading the test data"):
-            if args.format is None:
-                check_format(test, format, source.name, voice)
-            tested = task.examples(test, settings, voice, unlabelled=False, compared=True)
-        check_labelled(tested, test)
+    examples, tested = read(task, source, test, settings, args, voice)
     values = {"verbose": 0 if args.quiet else 2 if args.verbose else 1, **parameters(args, learner, model)}
     if model is None:
         model = make(learner, values)
@@ -77,6 +65,36 @@ def run(args: Namespace) -> int:
             predictions = task.predict(model, tested)
         print_report(task, tested.y, predictions, model)
     return 0
+
+
+def inputs_of(args: Namespace) -> list[str | None]:
+    """The files that are read: data, test data, the template of attributes where it is a file."""
+    return [args.data, args.test, None if args.template in ("default", "chunking") else args.template]
+
+
+def opened(args: Namespace) -> tuple[Input, Input | None]:
+    """Data and test data; a file that cannot be read is noticed before the work begins."""
+    if [*inputs_of(args), args.warm_start].count("-") > 1:
+        raise UsageError("only one of the inputs can be standard input")
+    source, test, _ = (None if path is None else Input(path, args.memory) for path in inputs_of(args))
+    assert source is not None
+    return source, test
+
+
+def read(
+    task: Task, source: Input, test: Input | None, settings: dict[str, Any], args: Namespace, voice: Voice
+) -> tuple[Examples, Examples | None]:
+    """Training examples, and those to test on."""
+    with voice.phase("reading"):
+        examples = task.training(source, settings, args, voice)
+    if test is None:
+        return examples, None
+    with voice.phase("reading the test data"):
+        if args.format is None:
+            check_format(test, settings["format"], source.name, voice)
+        tested = task.examples(test, settings, voice, unlabelled=False, compared=True)
+    check_labelled(tested, test)
+    return examples, tested
 
 
 def _output(args: Namespace) -> str:
@@ -108,7 +126,7 @@ def _fit(task: Task, model: Any, examples: Examples, voice: Voice) -> bool:
     """Whether the fit was interrupted, with a model all the same."""
     before = getattr(model, "certificate_", None)
     try:
-        with voice.phase("training"), _warnings_as_notes(voice):
+        with voice.phase("training"), warnings_as_notes(voice):
             task.fit(model, examples)
     except KeyboardInterrupt:
         if getattr(model, "certificate_", None) is before:
@@ -137,7 +155,7 @@ def _notes_spoken(model: Any, settings: dict[str, Any], voice: Voice) -> Iterato
 
 
 @contextmanager
-def _warnings_as_notes(voice: Voice) -> Iterator[None]:
+def warnings_as_notes(voice: Voice) -> Iterator[None]:
     """Warnings of the library as notes; an early end is shown by the progress already."""
     from sklearn.exceptions import ConvergenceWarning
 

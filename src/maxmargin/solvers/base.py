@@ -63,6 +63,9 @@ class Problem(Protocol):
     def penalty(self, w: Reals) -> float:
         """The part of the objective that is no loss."""
 
+    def evaluate(self, w: Reals) -> Evaluation:
+        """Slacks and risks of all examples under ``w``."""
+
 
 @dataclass
 class Task:
@@ -159,6 +162,12 @@ class Run(ABC):
     exact_gap = False
     """Whether the gaps of the steps are exact rather than sums of figures met on the way."""
 
+    reason = "asked for"
+    """Why this algorithm."""
+
+    n_mistakes: int | None = None
+    """Mistakes that a perceptron has made."""
+
     label = ""
     """Name of the algorithm at work, where the solver chooses among several."""
 
@@ -177,9 +186,9 @@ class Run(ABC):
     def dual(self) -> float:
         """A lower bound of the optimum, recomputed from the dual point in float64; sets the weights to that point."""
 
-    @abstractmethod
     def evaluate(self, w: Reals) -> Evaluation:
         """Slacks and risks under ``w``; a run may keep the planes it meets."""
+        return self.task.evaluate(w)
 
     def planes(self) -> Planes | None:
         """The working set, for a later warm start."""
@@ -190,9 +199,6 @@ class StructuredRun(Run):
     """One run on a structured problem."""
 
     task: Task
-
-    def evaluate(self, w: Reals) -> Evaluation:
-        return self.task.evaluate(w)
 
     def most_violated(self, w: Reals, work: Work, *, risk: bool = False) -> Evaluation:
         """An evaluation whose planes join the working set: the calls of the decoder are not wasted.

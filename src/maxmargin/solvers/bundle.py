@@ -34,7 +34,6 @@ from .cutting_planes import CuttingPlanes
 from .linear.intercept import balanced, best_intercept
 from .linear.task import LinearTask
 from .objective import objective_of
-from .oracle import Evaluation
 from .truncated import line_minimum
 
 __all__ = ["Bundle"]
@@ -102,7 +101,6 @@ class _BundleRun(Run):
     task: Any
     exact_gap = True
     label = "bundle"
-    reason = "asked for"
 
     def __init__(self, options: Bundle, task: Any) -> None:
         self.options, self.inner = options, task
@@ -161,10 +159,6 @@ class _BundleRun(Run):
 
     def weights(self) -> Reals:
         return self.best
-
-    def evaluate(self, w: Reals) -> Evaluation:
-        found: Evaluation = self.task.evaluate(w)
-        return found
 
 
 class _StructuredRun(_BundleRun):

@@ -12,6 +12,7 @@ structured ones another decoding of all examples.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -19,10 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .base import Run, Step
-from .objective import objective_of
-from .oracle import Evaluation
+from .objective import Bounds, objective_of, starting_weights
 
-__all__ = ["Bounds", "GradientDescent"]
+__all__ = ["GradientDescent"]
 
 Reals = NDArray[np.float64]
 _FIRST_STEP = 0.5
@@ -39,10 +39,19 @@ class GradientDescent:
         Change of the objective, relative to its value, at which to stop.
     start_at : {"zero", "random"} or array of shape (n_weights,)
         Where to begin, unless a warm start says so; random weights are normal, of length about 1.
+
+    Raises
+    ------
+    ValueError
+        For an ``epsilon`` below 0.
     """
 
     epsilon: float = 1e-12
     start_at: Literal["zero", "random"] | Reals = "zero"
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.epsilon) and self.epsilon >= 0.0):
+            raise ValueError(f"epsilon must be a number of at least 0, not {self.epsilon!r}")
 
     @property
     def name(self) -> str:
@@ -60,44 +69,6 @@ class GradientDescent:
             For other tasks.
         """
         return _DescentRun(self, task)
-
-
-class Bounds:
-    """The best lower bound from the dual points of a sequence of points and from their mean, later ones weighing more.
-
-    A bound costs a product with the data, so that only some points are tried: ever fewer, as the sequence grows.
-    """
-
-    def __init__(self, objective: Any) -> None:
-        self.objective = objective
-        self.mean: Reals | None = None
-        self.best, self.count, self.next = -np.inf, 0, 1
-        self.kept: Reals | None = None
-
-    def add(self, dual: Reals) -> None:
-        """Take a dual point; the share of the ``t``-th in the mean is ``2 / (t + 1)`` when it comes."""
-        self.count += 1
-        share = 2.0 / (self.count + 1.0)
-        if self.mean is None:
-            self.mean = dual.copy()
-        else:
-            self.mean += share * (dual - self.mean)
-        if self.count >= self.next:
-            self.next = int(1.2 * self.count) + 1
-            self.look(dual)
-            self.look(self.mean)
-
-    def look(self, dual: Reals) -> None:
-        """Keep a dual point whose bound is the best so far."""
-        value = self.objective.bound(dual)[1]
-        if value > self.best:
-            self.best, self.kept = value, dual.copy()
-
-    def recomputed(self) -> float:
-        """The best bound, computed afresh."""
-        if self.mean is not None:
-            self.look(self.mean)
-        return -np.inf if self.kept is None else float(self.objective.bound(self.kept)[1])
 
 
 class _DescentRun(Run):
@@ -130,24 +101,4 @@ class _DescentRun(Run):
         return self.at.w
 
     def dual(self) -> float:
-        return self.bounds.recomputed()
-
-    def evaluate(self, w: Reals) -> Evaluation:
-        found: Evaluation = self.task.evaluate(w)
-        return found
-
-
-def starting_weights(start: str | Reals, task: Any, n_weights: int) -> Reals:
-    """The weights to begin with: those of a warm start, given ones, zeros, or random ones."""
-    if task.warm is not None:
-        return np.array(task.warm.w, np.float64)
-    if isinstance(start, str):
-        if start not in ("zero", "random"):
-            raise ValueError(f"start_at must be 'zero', 'random' or an array, not {start!r}")
-        if start == "zero":
-            return np.zeros(n_weights)
-        return np.asarray(task.rng.normal(size=n_weights) / np.sqrt(max(n_weights, 1)))
-    w = np.array(start, np.float64)
-    if w.shape != (n_weights,) or not np.isfinite(w).all():
-        raise ValueError(f"start_at must have {n_weights} finite numbers; its shape is {w.shape}")
-    return w
+        return self.bounds.latest()

@@ -21,10 +21,9 @@ from numpy.typing import NDArray
 from scipy.linalg import lstsq
 
 from .base import Run, Step
+from .kernel.factor import linear_task_of
 from .kernel.task import KernelTask
-from .linear.rows import Rows
 from .linear.task import LinearTask
-from .oracle import Evaluation
 
 __all__ = ["HardMargin"]
 
@@ -77,19 +76,15 @@ class _HardRun(Run):
         return self.inner.label
 
     @property
-    def reason(self) -> str:
+    def reason(self) -> str:  # type: ignore[override]
         """Of the other run."""
-        return str(getattr(self.inner, "reason", "asked for"))
+        return self.inner.reason
 
     def advance(self) -> Step:
         return self.inner.advance()
 
     def weights(self) -> Reals:
         return self.point
-
-    def evaluate(self, w: Reals) -> Evaluation:
-        found: Evaluation = self.task.evaluate(w)
-        return found
 
 
 class _LinearRun(_HardRun):
@@ -110,10 +105,7 @@ class _KernelRun(_HardRun):
     def __init__(self, soft: Any, task: KernelTask, factor: Reals) -> None:
         super().__init__(task)
         self.factor, self.free = factor, len(task.totals) > 0
-        self.linear = LinearTask(
-            Rows(factor), task.terms, task.C, task.weight, "free" if self.free else "none", task.tol,
-            np.random.default_rng(0), name=task.name, deadline=task.deadline,
-        )  # fmt: skip
+        self.linear = linear_task_of(task, factor)
         self.inner = _LinearRun(soft, self.linear)
 
     def dual(self) -> float:
@@ -121,19 +113,21 @@ class _KernelRun(_HardRun):
         self.inner.dual()
         beta = self.linear.dual_point.beta
         first, value = task.from_dual(np.maximum(task.terms.sign * beta[:, None], 0.0))
-        points = [_with_margins(task, first, self.free)]
+        self.point = _with_margins(task, first, self.free)
+        lowest = task.objective(self.point)
         w = self.inner.weights()
         rows = np.flatnonzero(beta) if beta.any() else task.examples
         for _ in range(_ROUNDS):
             near = np.zeros(task.n_weights)
             near[rows] = lstsq(self.factor[rows].T, w[: self.factor.shape[1]], lapack_driver="gelsy")[0]
             near[task.n :] = w[self.factor.shape[1] :]
-            points.append(_with_margins(task, near, self.free))
+            candidate = _with_margins(task, near, self.free)
+            if (found := task.objective(candidate)) < lowest:  # now: products of the last point alone are remembered
+                self.point, lowest = candidate, found
             right = near[rows] * task.terms.sign[rows, 0] > 0.0
             if right.all() or not right.any():
                 break
             rows = rows[right]
-        self.point = min(points, key=task.objective)
         return float(value)
 
 

@@ -109,8 +109,10 @@ def certify(
     primal = task.penalty(w) + float(task.c[task.examples] @ found.slack)
     weight = task.weight[task.examples]
     bound, risk = float(weight @ found.slack / weight.sum()), float(weight @ found.risk / weight.sum())
+    # beside an optimum of about 0 no part of the values is small: then that of the sums they come from counts
+    rounding = getattr(task, "rounding", lambda _: 0.0)(w) if dual > primal else 0.0
     if task.exact:
-        if dual - primal > 1e-6 * (abs(primal) + abs(dual)) + getattr(task, "enough", 0.0):
+        if dual - primal > 1e-6 * (abs(primal) + abs(dual)) + rounding:
             raise StructureError(
                 f"{task.name}: the lower bound {dual:.10g} is above the objective {primal:.10g}: the "
                 "loss-augmented argmax of some example is not the maximum; run check_structure to find which"
@@ -127,7 +129,7 @@ def certify(
             )
     return Certificate(
         primal=primal,
-        dual=float(min(dual, primal)) if dual - primal <= 1e-9 * abs(primal) else float(dual),
+        dual=float(min(dual, primal)) if dual - primal <= 1e-9 * abs(primal) + rounding else float(dual),
         risk_bound=bound,
         training_risk=risk,
         passes=passes,
@@ -284,7 +286,7 @@ class _Loop:
         if warm is not None and (again or warm.beta is not None) and self.max_passes > 3:
             # the dual point of an earlier fit may be good enough as it is
             self._evaluate(run)
-            if not again:  # its weights are not always those of the dual point
+            if not again and not np.array_equal(run.weights(), warm.w):  # those of the dual point may be others
                 self._evaluate(run, weights=warm.w)
             self.history.append(self._best_record())
             stopped = self._call(run)
@@ -365,15 +367,13 @@ class _Loop:
             C=self.task.C,
             n_examples=len(self.task.examples),
             solver=run.label or self.solver.name,
-            status=self._honest(status, found, run),
+            status=self._honest(status, found),
         )
         if last is None or not last.exact:
             self.history.append(self._record(certificate))
-        point, reason = getattr(self.task, "dual_point", None), str(getattr(run, "reason", "asked for"))
-        mistakes = getattr(run, "n_mistakes", None)
-        return Result(w, certificate, self.history, run.planes(), run, point, reason, mistakes)
+        return Result(w, certificate, self.history, run.planes(), run, highest, str(run.reason), run.n_mistakes)
 
-    def _honest(self, status: Status, found: Certificate, run: Run) -> Status:
+    def _honest(self, status: Status, found: Certificate) -> Status:
         """A run stopped by a limit may have converged all the same."""
         limit = status in (Status.PASS_LIMIT, Status.TIME_LIMIT, Status.STALLED)
         if limit and self._within(found.primal, self._bound(found)):

@@ -20,7 +20,7 @@ from .base import Task
 from .linear.task import LinearTask
 from .oracle import Work
 
-__all__ = ["Objective", "Point", "objective_of"]
+__all__ = ["Bounds", "Objective", "Point", "objective_of", "starting_weights"]
 
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -41,7 +41,7 @@ class Point:
     dual : float64 array
         The dual point that the plane stands for; averages of such arrays are dual points too.
     state : object
-        What :meth:`Objective.along` keeps, such as the scores of all rows.
+        What :meth:`Objective.at` keeps for :meth:`Objective.along`, such as the scores of all rows.
     """
 
     w: Reals
@@ -118,17 +118,14 @@ class _LinearObjective(Objective):
 
     def __init__(self, task: LinearTask) -> None:
         self.task = task
-        self.ridge = np.ones(task.n_weights)
-        self.has_bias = task.intercept != "none"
-        if self.has_bias:
-            self.ridge[-1] = task.scale**-2 if task.intercept == "penalized" else 0.0
+        self.ridge, self.has_bias = task.ridge, task.intercept != "none"
 
     def at(self, w: Reals) -> Point:
         task = self.task
         scores = task.scores(w)
         a = task.terms.multipliers(scores)
         value = task.penalty(w) + float(task.terms.cost(scores).sum())
-        return Point(w, value, self._combined(-task.terms.beta(a)), a, scores)
+        return Point(w, value, task.combined(-task.terms.beta(a)), a, scores)
 
     def along(self, point: Point, direction: Reals) -> Callable[[float], float]:
         task = self.task
@@ -157,10 +154,6 @@ class _LinearObjective(Objective):
 
     def bound(self, dual: Reals) -> tuple[Reals, float]:
         return self.task.from_dual(dual)
-
-    def _combined(self, beta: Reals) -> Reals:
-        slope = self.task.rows.combined(beta)
-        return np.append(slope, beta.sum()) if self.n_weights > len(slope) else slope
 
 
 class _StructuredObjective(Objective):
@@ -219,3 +212,55 @@ class _StructuredObjective(Objective):
         task.oracle.add_planes(work.planes, examples, found.planes, c[examples], out[:-1])
         out[-1] = float(c[examples] @ work.planes.loss[found.planes])
         return out
+
+
+class Bounds:
+    """The best lower bound from the dual points of a sequence of points and from their mean, later ones weighing more.
+
+    A bound costs products with the data, so that only some points are tried: ever fewer, as the sequence grows.
+    """
+
+    def __init__(self, objective: Objective) -> None:
+        self.objective = objective
+        self.mean: Reals | None = None
+        self.best, self.count, self.next = -np.inf, 0, 1
+
+    def add(self, dual: Reals) -> None:
+        """Take a dual point; the share of the ``t``-th in the mean is ``2 / (t + 1)`` when it comes."""
+        self.count += 1
+        share = 2.0 / (self.count + 1.0)
+        if self.mean is None:
+            self.mean = dual.copy()
+        else:
+            self.mean += share * (dual - self.mean)
+        if self.count >= self.next:
+            self.next = int(1.2 * self.count) + 1
+            self.look(dual)
+            if self.count > 1:
+                self.look(self.mean)
+
+    def look(self, dual: Reals) -> None:
+        """Take the bound of a dual point, if it is the best so far."""
+        self.best = max(self.best, self.objective.bound(dual)[1])
+
+    def latest(self) -> float:
+        """The best bound, that of the mean as it is now among them."""
+        if self.mean is not None:
+            self.look(self.mean)
+        return self.best
+
+
+def starting_weights(start: str | Reals, task: Any, n_weights: int) -> Reals:
+    """The weights to begin with: those of a warm start, given ones, zeros, or random ones."""
+    if task.warm is not None:
+        return np.array(task.warm.w, np.float64)
+    if isinstance(start, str):
+        if start not in ("zero", "random"):
+            raise ValueError(f"start_at must be 'zero', 'random' or an array, not {start!r}")
+        if start == "zero":
+            return np.zeros(n_weights)
+        return np.asarray(task.rng.normal(size=n_weights) / np.sqrt(max(n_weights, 1)))
+    w = np.array(start, np.float64)
+    if w.shape != (n_weights,) or not np.isfinite(w).all():
+        raise ValueError(f"start_at must have {n_weights} finite numbers; its shape is {w.shape}")
+    return w

@@ -26,7 +26,6 @@ from . import passes
 from .base import Run, Step, Task
 from .linear.perceptron import perceptron_pass
 from .linear.task import LinearTask
-from .oracle import Evaluation
 
 __all__ = ["Perceptron"]
 
@@ -68,6 +67,7 @@ class Perceptron:
 class _PerceptronRun(Run):
     """``n_mistakes`` counts the steps so far."""
 
+    n_mistakes: int
     task: Any
     keeps_best = False
 
@@ -110,10 +110,6 @@ class _PerceptronRun(Run):
 
     def dual(self) -> float:
         return 0.0
-
-    def evaluate(self, w: Reals) -> Evaluation:
-        found: Evaluation = self.task.evaluate(w)
-        return found
 
 
 def _visits_of(task: Task | LinearTask, solver: str) -> tuple[int, Callable[[Reals, Reals, Ints, Reals, Reals], int]]:

@@ -29,7 +29,6 @@ from .base import Run, Step
 from .kernel.task import KernelTask
 from .linear.intercept import best_intercept
 from .linear.task import LinearTask
-from .oracle import Evaluation
 from .projection import project
 
 __all__ = ["ProjectedGradient"]
@@ -181,9 +180,6 @@ class _ProjectedRun(Run):
 
     def weights(self) -> Reals:
         return self.point
-
-    def evaluate(self, w: Reals) -> Evaluation:
-        return self.task.evaluate(w)
 
 
 def _sums(task: LinearTask | KernelTask) -> tuple[Reals, list[Any]]:

@@ -1,6 +1,6 @@
 """Stochastic subgradient methods, of linear and of structured problems.
 
-With ``P(w) = 1/2 |w|^2 + sum_i c_i loss_i(w)``, a batch of ``k`` of the ``n`` examples and steps ``r_t``:
+With ``P(w) = 1/2 |w|^2 + sum_i c_i loss_i(w)``, a batch of ``k`` of the ``n`` examples and steps ``r_t``::
 
     w <- w - r_t (w + n/k sum_(i in batch) c_i loss_i'(w)) + momentum (w - w_before)
 
@@ -29,11 +29,10 @@ from numpy.typing import NDArray
 
 from ..errors import DataError
 from .base import Run, Step
-from .gradient_descent import Bounds, starting_weights
 from .linear.intercept import best_intercept
 from .linear.subgradient_steps import COLUMNS, CompiledSteps, curvatures, has_compiled_steps
 from .linear.task import LinearTask
-from .objective import Objective, Point, objective_of
+from .objective import Bounds, Objective, Point, objective_of, starting_weights
 from .oracle import Evaluation, chunks
 
 __all__ = ["Pegasos", "Subgradient"]
@@ -333,7 +332,7 @@ class _SubgradientRun(Run):
             w[-1] = 0.0
             w[-1] = best_intercept(self.task.terms, self.task.scores(w))
         self.found = w
-        return self.bounds.recomputed()
+        return self.bounds.latest()
 
     def evaluate(self, w: Reals) -> Evaluation:
         found: Evaluation = self.task.evaluate(w)

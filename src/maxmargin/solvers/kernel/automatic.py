@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from ...terms import Terms
 from ..base import Run, Step, WarmStart
 from ..linear.automatic import passes_to_go
-from ..oracle import Evaluation
 from .block_smo import BlockSMO
-from .interior_point import KernelInteriorPoint, suits
+from .factor import shared_factor, suits
+from .interior_point import KernelInteriorPoint
 from .newton import KernelNewton
 from .task import KernelTask
 
@@ -88,13 +88,12 @@ class _AutomaticRun(Run):
         return step
 
     def _change(self, remaining: float) -> None:
-        self.smo.dual()
-        self.task.warm = WarmStart(self.smo.weights().copy())
-        try:
-            self.run = KernelInteriorPoint().start(self.task)
-        except ValueError:  # not positive semi-definite
+        if shared_factor(self.task) is None:  # not positive semi-definite
             self.budget = math.inf
             return
+        self.smo.dual()
+        self.task.warm = WarmStart(self.smo.weights().copy())
+        self.run = KernelInteriorPoint().start(self.task)
         self.label = KernelInteriorPoint().name
         self.reason = (
             f"block SMO would take about {remaining:.0f} more passes (a large C or a kernel of low rank), "
@@ -118,6 +117,3 @@ class _AutomaticRun(Run):
                 self.reason = "it goes on where rounding stops the interior point method"
                 value = self.run.dual()
         return value
-
-    def evaluate(self, w: NDArray[np.float64]) -> Evaluation:
-        return self.task.evaluate(w)

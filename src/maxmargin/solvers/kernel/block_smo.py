@@ -20,7 +20,6 @@ from numpy.typing import DTypeLike, NDArray
 
 from ...terms import Terms, hinges_only
 from ..base import Run, Step
-from ..oracle import Evaluation
 from .row_cache import RowCache, add_rows
 from .subproblem import ascend, extremes
 from .task import KernelTask
@@ -201,9 +200,6 @@ class BlockRun(Run):
 
     def weights(self) -> Reals:
         return self.point
-
-    def evaluate(self, w: Reals) -> Evaluation:
-        return self.task.evaluate(w)
 
 
 def single_precision_suffices(task: KernelTask, terms: Terms) -> bool:

@@ -7,13 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import DataError
 from ..base import Run, Step
 from ..linear.newton import Newton
-from ..linear.rows import Rows
-from ..linear.task import LinearTask
-from ..oracle import Evaluation
-from .interior_point import MOST_POINTS, shared_factor, suits
+from .factor import factor_for, linear_task_of
 from .task import KernelTask
 
 __all__ = ["KernelNewton", "KernelNewtonRun"]
@@ -23,7 +19,7 @@ Reals = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class KernelNewton:
-    """Newton's method on a factor of the kernel matrix, see :mod:`maxmargin.solvers.kernel.interior_point`."""
+    """Newton's method on a factor of the kernel matrix, see :mod:`maxmargin.solvers.kernel.factor`."""
 
     @property
     def name(self) -> str:
@@ -39,16 +35,8 @@ class KernelNewton:
             When there are too many points, the kernel matrix is not positive semi-definite, or the loss has no
             derivative.
         """
-        if not suits(task):
-            raise DataError(
-                f"{task.name}: Newton's method with a kernel is for up to {MOST_POINTS} points; there are {task.n}: "
-                "use scikit-learn's Nystroem before a linear machine"
-            )
-        factor = shared_factor(task)
-        if factor is None:
-            raise DataError(
-                f"{task.name}: the kernel matrix is not positive semi-definite, which Newton's method needs"
-            )
+        Newton().check(task)
+        factor = factor_for(task, "Newton's method", many="use scikit-learn's Nystroem before a linear machine")
         return KernelNewtonRun(task, factor)
 
 
@@ -58,14 +46,10 @@ class KernelNewtonRun(Run):
     task: KernelTask
     exact_gap = True
     label = "newton"
-    reason = "asked for"
 
     def __init__(self, task: KernelTask, factor: Reals) -> None:
         self.task = task
-        self.linear = LinearTask(
-            Rows(factor), task.terms, task.C, task.weight, "free" if len(task.totals) else "none", task.tol,
-            np.random.default_rng(0), name=task.name,
-        )  # fmt: skip
+        self.linear = linear_task_of(task, factor)
         self.inner = Newton().start(self.linear)
         self.a = np.zeros_like(task.terms.sign)
         self.bound, self.gap = self._figures(self.a)
@@ -91,6 +75,3 @@ class KernelNewtonRun(Run):
 
     def weights(self) -> Reals:
         return self.point
-
-    def evaluate(self, w: Reals) -> Evaluation:
-        return self.task.evaluate(w)

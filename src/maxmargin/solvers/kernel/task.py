@@ -148,6 +148,13 @@ class KernelTask:
         """``P(w)``."""
         return self.penalty(w) + float(self._costs(w).sum())
 
+    def rounding(self, w: Reals) -> float:
+        """How wrong ``P(w)``, and a dual value near it, can be in float64."""
+        products, thresholds = self.products(w[: self.n]), w[self.n :]
+        if len(thresholds) <= 1:
+            return self.terms.rounding(products + thresholds.sum())
+        return self.shifted(thresholds).rounding(products) + self.enough
+
     def scores(self, w: Reals) -> Reals:
         """Scores of all points, with the threshold of the first group if there is one."""
         return self.products(w[: self.n]) + (w[self.n] if len(self.totals) else 0.0)

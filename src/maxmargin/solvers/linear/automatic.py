@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +16,10 @@ from numpy.typing import NDArray
 from ...terms import Terms
 from ..base import Run, Step, WarmStart
 from ..bundle import Bundle
-from ..oracle import Evaluation
 from .coordinate_ascent import CoordinateAscent
 from .interior_point import InteriorPoint
 from .newton import Newton
+from .normal_equations import passes_for_matrix
 from .task import LinearTask
 
 __all__ = ["Automatic"]
@@ -30,7 +29,6 @@ _FIRST_LOOK = 8
 _ITERATIONS = 25
 # when shrunk rows are taken back the gap jumps for a pass or two: later on, one slow look does not decide
 _IN_A_ROW, _EARLY = 3, 32
-_WIDEST = 4000
 
 
 @dataclass(frozen=True)
@@ -49,9 +47,9 @@ class Automatic:
         """Begin a run."""
         if isinstance(task.terms, Terms):
             return _AutomaticRun(task)
-        run: Any = (Newton() if task.terms.smooth else Bundle()).start(task)
+        run: Run = (Newton() if task.terms.smooth else Bundle()).start(task)
         run.reason = f"the loss {'is smooth' if task.terms.smooth else 'has kinks'} and no sum of hinges"
-        return cast(Run, run)
+        return run
 
 
 class _AutomaticRun(Run):
@@ -98,9 +96,6 @@ class _AutomaticRun(Run):
     def dual(self) -> float:
         return self.run.dual()
 
-    def evaluate(self, w: Reals) -> Evaluation:
-        return self.task.evaluate(w)
-
 
 def passes_to_go(gaps: list[float], tol: float) -> float:
     """Passes until the relative gap is ``tol`` if it goes on falling as over the last half of the passes."""
@@ -114,11 +109,6 @@ def passes_to_go(gaps: list[float], tol: float) -> float:
 def interior_point_in_passes(task: LinearTask) -> float:
     """What an interior point method costs, counted in passes of coordinate ascent; infinite where it is no choice.
 
-    A matrix of Gram products takes ``width / 16`` passes and the products with the rows five (measured, one core).
+    Beside the matrix the products with the rows take five (measured, one core).
     """
-    n, d = task.rows.shape
-    if d > _WIDEST:
-        return math.inf
-    width = task.rows.entries / max(n, 1)
-    factor = d**3 / 3.0 / max(16.0 * task.rows.entries, 1.0)
-    return _ITERATIONS * (width / (4.0 if task.rows.sparse else 16.0) + 5.0 + factor)
+    return _ITERATIONS * (passes_for_matrix(task.rows) + 5.0)

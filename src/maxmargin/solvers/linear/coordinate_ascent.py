@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from ..._compiled import compiled
 from ...terms import hinges_only
 from ..base import Run, Step
-from ..oracle import Evaluation, chunks
+from ..oracle import chunks
 from .rows import add_row, dot_row
 from .task import LinearTask
 
@@ -224,6 +224,3 @@ class _CoordinateRun(Run):
 
     def weights(self) -> Reals:
         return self.point
-
-    def evaluate(self, w: Reals) -> Evaluation:
-        return self.task.evaluate(w)

@@ -259,6 +259,3 @@ class _CrammerSingerRun(Run):
 
     def weights(self) -> Reals:
         return self.point
-
-    def evaluate(self, w: Reals) -> Evaluation:
-        return self.task.evaluate(w)

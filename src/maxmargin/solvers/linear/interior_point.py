@@ -18,9 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import DataError
 from ...terms import hinges_only
 from ..base import Run, Step
-from ..oracle import Evaluation
 from .intercept import best_intercept
 from .normal_equations import normal_equations
 from .task import LinearTask
@@ -28,6 +28,7 @@ from .task import LinearTask
 __all__ = ["InteriorPoint", "InteriorRun"]
 
 Reals = NDArray[np.float64]
+MOST_WEIGHTS = 20_000  # matrices of 3.2 GB
 _TO_BOUNDARY = 0.995
 _FAR = 0.1
 # of a warm start: sum of the products of variables and multipliers over the objective (measured)
@@ -45,7 +46,19 @@ class InteriorPoint:
         return "interior_point"
 
     def start(self, task: LinearTask) -> InteriorRun:
-        """Begin a run."""
+        """Begin a run.
+
+        Raises
+        ------
+        DataError
+            For a loss that is no sum of hinges or of their squares, and for so many features that a matrix of them
+            would not fit in memory.
+        """
+        if task.n_weights > MOST_WEIGHTS:
+            raise DataError(
+                f"{task.name}: {self.name} is for up to {MOST_WEIGHTS} features; there are {task.rows.shape[1]}: use "
+                "solver='coordinate_ascent'"
+            )
         return InteriorRun(task)
 
 
@@ -58,20 +71,12 @@ class InteriorRun(Run):
         self.task = task
         self.terms = terms = hinges_only(task.terms, task.name, InteriorPoint().name)
         self.bounded = not terms.squared
-        self.extended = task.intercept != "none"
-        self.ridge = np.ones(task.n_weights)
-        if task.intercept == "penalized":
-            self.ridge[-1] = task.scale**-2
-        elif task.intercept == "free":
-            self.ridge[-1] = 0.0
         self.linear = np.zeros(task.n_weights)
         if len(task.thresholds):
-            self.ridge[-len(task.thresholds) :] = 0.0
             self.linear[-len(task.thresholds) :] = task.thresholds
-        # whether the weights are those of the dual point, up to rounding
-        # weights of objective 0 are on no central path
-        cold = task.warm is None or len(task.thresholds) > 0
-        self.consistent = cold or (task.warm is not None and task.objective(task.warm.w) <= 0.0)
+        # warm weights of objective 0 are on no central path
+        cold = task.warm is None or len(task.thresholds) > 0 or task.objective(task.warm.w) <= 0.0
+        self.consistent = cold  # whether the weights are those of the dual point, up to rounding
         if self.consistent:
             self.a, self.w = self._start()
             self.f = task.scores(self.w)
@@ -124,7 +129,7 @@ class InteriorRun(Run):
             self.a, self.high, self.room = scaled / terms.ridge, np.zeros_like(slack), terms.upper
 
     def _start_with_totals(self, a: Reals) -> tuple[Reals, Reals]:
-        """Sums are right from the beginning."""
+        """Sums are right from the beginning, as far as the box allows."""
         terms, rows, totals = self.terms, self.task.rows, self.task.thresholds
         sums = rows.combined(terms.beta(a))[-len(totals) :]
         shares = np.ones(rows.shape[1])
@@ -211,19 +216,13 @@ class InteriorRun(Run):
 
     def _system(self, weights: Reals) -> Callable[[Reals], Reals]:
         """A function that solves for ``dw`` from ``rho``, the rows' part of the right-hand side."""
-        task, rows = self.task, self.task.rows
-        d = rows.shape[1]
-        system = normal_equations(rows, weights, self.ridge)
+        task = self.task
+        system = normal_equations(task.rows, weights, task.ridge)
         beta = self.terms.beta(self.a)
 
         def solve(rho: Reals) -> Reals:
-            rhs = np.empty(task.n_weights)
             # not -X^T rho alone: what rounding took from w = X^T beta in earlier steps is given back
-            rhs[:d] = rows.combined(beta - rho)
-            if self.extended:
-                rhs[d] = float((beta - rho).sum())
-            rhs -= self.ridge * self.w + self.linear
-            return system(rhs)
+            return system(task.combined(beta - rho) - task.ridge * self.w - self.linear)
 
         return solve
 
@@ -265,9 +264,6 @@ class InteriorRun(Run):
 
     def weights(self) -> Reals:
         return self.point
-
-    def evaluate(self, w: Reals) -> Evaluation:
-        return self.task.evaluate(w)
 
 
 def _to_zero(x: Reals, dx: Reals) -> float:

@@ -12,17 +12,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import DataError
 from ..base import Run, Step
-from ..oracle import Evaluation
 from ..truncated import conjugate_gradients, line_minimum
 from .intercept import best_intercept
-from .normal_equations import normal_equations
+from .normal_equations import normal_equations, passes_for_matrix
 from .task import LinearTask
+
+if TYPE_CHECKING:
+    from ..kernel.task import KernelTask
 
 __all__ = ["Newton", "NewtonRun"]
 
@@ -30,7 +33,6 @@ Reals = NDArray[np.float64]
 _FORCING = 0.2
 _MOST_PRODUCTS = 200
 _LEAST_PRODUCTS = 15
-_WIDEST = 4000
 
 
 @dataclass(frozen=True)
@@ -50,18 +52,22 @@ class Newton:
         DataError
             When the loss has no second derivative.
         """
+        self.check(task)
+        return NewtonRun(task)
+
+    def check(self, task: LinearTask | KernelTask) -> None:
+        """Refuse a loss without a second derivative, see :meth:`start`."""
         if not task.terms.smooth:
             raise DataError(
                 f"{task.name}: Newton's method needs a loss with a second derivative, such as 'squared_hinge' or "
                 "'logistic' (of a CustomLoss its bend)"
             )
-        return NewtonRun(task)
 
 
 class _Point:
     """Weights with scores, gradient, the dual point, and the values of both problems there."""
 
-    def __init__(self, task: LinearTask, w: Reals, scores: Reals, ridge: Reals) -> None:
+    def __init__(self, task: LinearTask, w: Reals, scores: Reals) -> None:
         """The free intercept is made the best one first."""
         terms, d = task.terms, task.rows.shape[1]
         if task.intercept == "free":
@@ -71,8 +77,8 @@ class _Point:
         self.w, self.scores = w, scores
         self.a = terms.multipliers(scores)
         beta = terms.beta(self.a)
-        combined = task.rows.combined(beta)
-        self.gradient = ridge * w - (np.append(combined, beta.sum()) if len(w) > d else combined)
+        ridge = task.ridge
+        self.gradient = ridge * w - task.combined(beta)
         self.primal = task.penalty(w) + float(terms.cost(scores).sum())
         penalized = ridge > 0.0
         self.dual = self.primal - 0.5 * float(self.gradient[penalized] ** 2 @ (1.0 / ridge[penalized]))
@@ -84,17 +90,13 @@ class NewtonRun(Run):
     task: LinearTask
     exact_gap = True
     label = "newton"
-    reason = "asked for"
 
     def __init__(self, task: LinearTask) -> None:
         self.task = task
-        self.ridge = np.ones(task.n_weights)
-        if task.intercept != "none":
-            self.ridge[-1] = task.scale**-2 if task.intercept == "penalized" else 0.0
         w = np.zeros(task.n_weights)
         if task.warm is not None and task.objective(task.warm.w) <= task.objective(w):  # elsewhere it may be infinite
             w = np.array(task.warm.w, np.float64)
-        self.at = _Point(task, w, task.scores(w), self.ridge)
+        self.at = _Point(task, w, task.scores(w))
         self.best, self.highest = self.at, self.at
         self.most = _products_for_matrix(task)
         self.by_matrix = False
@@ -105,7 +107,7 @@ class NewtonRun(Run):
         direction, products = self._direction(at)
         move = self.task.scores(direction)
         terms = self.task.terms
-        linear, square = float(self.ridge * at.w @ direction), float(self.ridge * direction @ direction)
+        linear, square = float(self.task.ridge * at.w @ direction), float(self.task.ridge * direction @ direction)
 
         def slope(t: float) -> float:
             beta = terms.beta(terms.multipliers(at.scores + t * move))
@@ -113,7 +115,7 @@ class NewtonRun(Run):
 
         with np.errstate(over="ignore", invalid="ignore"):
             t = line_minimum(slope, float(at.gradient @ direction))
-        self.at = _Point(self.task, at.w + t * direction, at.scores + t * move, self.ridge)
+        self.at = _Point(self.task, at.w + t * direction, at.scores + t * move)
         self.idle = 0 if self.at.primal < self.best.primal or self.at.dual > self.highest.dual else self.idle + 1
         self.best = min(self.best, self.at, key=lambda point: point.primal)
         self.highest = max(self.highest, self.at, key=lambda point: point.dual)
@@ -122,20 +124,17 @@ class NewtonRun(Run):
 
     def _direction(self, at: _Point) -> tuple[Reals, int]:
         """A solution of the system, and the passes that it took."""
-        task, rows, d = self.task, self.task.rows, self.task.rows.shape[1]
+        task, ridge = self.task, self.task.ridge
         curvature = task.terms.curvature(at.scores)
         done = 0
         if not self.by_matrix:
-            diagonal = rows.column_squares(curvature)
-            diagonal = self.ridge + (np.append(diagonal, curvature.sum()) if len(self.ridge) > d else diagonal)
+            diagonal = ridge.copy()
+            diagonal[: task.rows.shape[1]] += task.rows.column_squares(curvature)
+            if task.intercept != "none":
+                diagonal[-1] += curvature.sum()
 
             def product(p: Reals) -> Reals:
-                image = curvature * task.scores(p)
-                out = self.ridge * p
-                out[:d] += rows.combined(image)
-                if len(p) > d:
-                    out[d] += image.sum()
-                return out
+                return np.asarray(ridge * p + task.combined(curvature * task.scores(p)))
 
             most = int(min(self.most, _MOST_PRODUCTS))
             scale = 1.0 / np.maximum(diagonal, 1e-300)
@@ -143,7 +142,7 @@ class NewtonRun(Run):
             if reached or self.most == math.inf:
                 return p, done
             self.by_matrix = True
-        return normal_equations(rows, curvature, self.ridge)(-at.gradient), done + 1
+        return normal_equations(task.rows, curvature, ridge)(-at.gradient), done + 1
 
     def weights(self) -> Reals:
         return self.best.w
@@ -153,19 +152,7 @@ class NewtonRun(Run):
         a = self.highest.a
         return self.task.from_dual(a)[1]
 
-    def evaluate(self, w: Reals) -> Evaluation:
-        return self.task.evaluate(w)
-
 
 def _products_for_matrix(task: LinearTask) -> float:
-    """Products of conjugate gradients that cost as much as the matrix and its factor; infinite for many features.
-
-    A matrix of Gram products takes ``width / 16`` passes over dense rows, ``width / 4`` over sparse ones (measured, one
-    core), and a product two.
-    """
-    n, d = task.rows.shape
-    if d > _WIDEST:
-        return math.inf
-    width = task.rows.entries / max(n, 1)
-    passes = width / (4.0 if task.rows.sparse else 16.0) + d**3 / 3.0 / max(16.0 * task.rows.entries, 1.0)
-    return max(_LEAST_PRODUCTS, 0.5 * passes)
+    """Products of conjugate gradients, of two passes each, that cost as much as the matrix; infinite if it is none."""
+    return max(_LEAST_PRODUCTS, 0.5 * passes_for_matrix(task.rows))

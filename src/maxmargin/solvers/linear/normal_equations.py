@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -10,10 +11,11 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from .rows import Rows
 
-__all__ = ["normal_equations"]
+__all__ = ["normal_equations", "passes_for_matrix"]
 
 Reals = NDArray[np.float64]
 _NEGLIGIBLE = 1e-20
+_WIDEST = 4000
 
 
 def normal_equations(rows: Rows, weights: Reals, ridge: Reals) -> Callable[[Reals], Reals]:
@@ -55,6 +57,19 @@ def normal_equations(rows: Rows, weights: Reals, ridge: Reals) -> Callable[[Real
         return np.asarray(x * scale)
 
     return solve
+
+
+def passes_for_matrix(rows: Rows) -> float:
+    """What the matrix and its factor cost, in passes over the rows; infinite where there are too many features.
+
+    A matrix of Gram products takes ``width / 16`` passes over dense rows, ``width / 4`` over sparse ones (measured, one
+    core).
+    """
+    n, d = rows.shape
+    if d > _WIDEST:
+        return math.inf
+    width = rows.entries / max(n, 1)
+    return width / (4.0 if rows.sparse else 16.0) + d**3 / 3.0 / max(16.0 * rows.entries, 1.0)
 
 
 def _factor(matrix: Reals) -> tuple[Reals, bool]:

@@ -1,7 +1,7 @@
 """Whether a hyperplane separates two classes: one that does, or a few rows that allow none.
 
 A few passes of the averaged perceptron often prove separability at once. Where they do not, a linear program looks for
-the hyperplane whose smallest margin ``t`` is largest,
+the hyperplane whose smallest margin ``t`` is largest, ::
 
     max t   s.t.   y_i (<u, z_i> + b) >= t,   -1 <= u_j <= 1,
 

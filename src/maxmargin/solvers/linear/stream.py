@@ -2,7 +2,7 @@
 
 After ``n`` rows the objective is ``P_n(w) = 1/2 |w|^2 + C sum_(i <= n) s_i loss_i(w)``, that of a fit of these rows:
 the more there are, the less the penalty weighs against the mean loss (``lambda = 1 / (n C)``). Dual averaging (Nesterov
-2009; Xiao 2010) with a proximal term that grows, which is Pegasos where that term is the penalty alone:
+2009; Xiao 2010) with a proximal term that grows, which is Pegasos where that term is the penalty alone::
 
     w_(n+1) = -G_n / (1/C + beta_n),    G_n = sum of the subgradients of s_i loss_i that the rows met,
     beta_n = sum_(i <= n) s_i |x_i|^2 / (10 e sqrt(n)) + 2 max_(i <= n) bend_i |x_i|^2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -86,6 +87,21 @@ class LinearTask:
         """Length of the vector of weights."""
         return self.rows.shape[1] + (self.intercept != "none")
 
+    @cached_property
+    def ridge(self) -> Reals:
+        """``penalty(w)`` is ``1/2 sum_j ridge_j w_j^2``, thresholds aside: 1, but for the intercept and thresholds."""
+        out = np.ones(self.n_weights)
+        if self.intercept != "none":
+            out[-1] = self.scale**-2 if self.intercept == "penalized" else 0.0
+        if len(self.thresholds):
+            out[-len(self.thresholds) :] = 0.0
+        return out
+
+    def combined(self, beta: Reals) -> Reals:
+        """The adjoint of :meth:`scores`: ``X^T beta``, with ``sum_i beta_i`` for an intercept."""
+        out = self.rows.combined(beta)
+        return np.append(out, beta.sum()) if self.intercept != "none" else out
+
     def penalty(self, w: Reals) -> float:
         """``1/2 |w|^2``, with the intercept in it where it is penalised."""
         d = self.rows.shape[1] - len(self.thresholds)
@@ -99,6 +115,10 @@ class LinearTask:
     def objective(self, w: Reals) -> float:
         """``P(w)``."""
         return self.penalty(w) + float(self.terms.cost(self.scores(w)).sum())
+
+    def rounding(self, w: Reals) -> float:
+        """How wrong ``P(w)``, and a dual value near it, can be in float64."""
+        return self.terms.rounding(self.scores(w))
 
     def scores(self, w: Reals) -> Reals:
         """Scores of all rows."""

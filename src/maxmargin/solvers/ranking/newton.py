@@ -18,7 +18,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..base import Run, Step
-from ..oracle import Evaluation
 from ..truncated import conjugate_gradients, line_minimum
 from .task import PairLoss, RankingTask
 
@@ -150,9 +149,6 @@ class _NewtonRun(Run):
     def dual(self) -> float:
         w, width = self.highest
         return _Point(self.task, w, PairLoss(self.task, self.task.scores(w), width)).dual
-
-    def evaluate(self, w: Reals) -> Evaluation:
-        return self.task.evaluate(w)
 
 
 def _spread(task: RankingTask) -> Reals:
