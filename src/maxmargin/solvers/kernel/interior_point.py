@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...terms import Terms, hinges_only
 from ..base import Run, Step
-from ..linear.interior_point import InteriorPoint
+from ..linear.interior_point import InteriorRun
 from ..linear.rows import Rows
 from ..linear.task import LinearTask
 from .factor import factor_for, linear_task_of
@@ -67,7 +67,7 @@ class _FactorRun(Run):
             )  # fmt: skip
         else:
             linear = linear_task_of(task, factor)
-        self.inner = InteriorPoint().start(linear)
+        self.inner = InteriorRun(linear)
         self.point = np.zeros(task.n_weights)
 
     def advance(self) -> Step:

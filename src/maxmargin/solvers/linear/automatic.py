@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ...terms import Terms
 from ..base import Run, Step, WarmStart
 from ..bundle import Bundle
+from .band import COST, suits
 from .coordinate_ascent import CoordinateAscent
 from .interior_point import InteriorPoint
 from .newton import Newton
@@ -111,4 +112,4 @@ def interior_point_in_passes(task: LinearTask) -> float:
 
     Beside the matrix the products with the rows take five (measured, one core).
     """
-    return _ITERATIONS * (passes_for_matrix(task.rows) + 5.0)
+    return _ITERATIONS * (passes_for_matrix(task.rows) + 5.0) * (COST if suits(task) else 1.0)

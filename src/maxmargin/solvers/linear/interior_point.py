@@ -45,7 +45,7 @@ class InteriorPoint:
         """Short name, as accepted by the estimators."""
         return "interior_point"
 
-    def start(self, task: LinearTask) -> InteriorRun:
+    def start(self, task: LinearTask) -> Run:
         """Begin a run.
 
         Raises
@@ -59,7 +59,9 @@ class InteriorPoint:
                 f"{task.name}: {self.name} is for up to {MOST_WEIGHTS} features; there are {task.rows.shape[1]}: use "
                 "solver='coordinate_ascent'"
             )
-        return InteriorRun(task)
+        from .band import BandRun, suits
+
+        return BandRun(task) if suits(task) else InteriorRun(task)
 
 
 class InteriorRun(Run):
@@ -89,6 +91,7 @@ class InteriorRun(Run):
             assert task.warm is not None
             self._start_at(task.warm.w.copy())
         self.point, self.primal, self.gap, self.steps = self.w, 0.0, np.inf, 0
+        self.found: Reals | None = None  # the dual variables of the best bound at the last look
 
     def _start(self) -> tuple[Reals, Reals]:
         """The best multiple of one simple point: scores of a sensible size whatever the features are."""
@@ -240,11 +243,13 @@ class InteriorRun(Run):
         if not self.steps and task.warm is not None and task.warm.beta is not None:  # maybe good enough as it is
             self.point, value = task.from_dual(task.start())
             return value
+        self.found = self.a
         first, value = task.from_dual(self.a)
         for share in _NEAR:
-            rounded, better = task.from_dual(self.rounded(share))
+            near = self.rounded(share)
+            rounded, better = task.from_dual(near)
             if better >= value:
-                first, value = min(first, rounded, key=task.objective), better
+                first, value, self.found = min(first, rounded, key=task.objective), better, near
                 break
         second = self.w.copy()
         if task.intercept == "free":
