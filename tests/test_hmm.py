@@ -19,6 +19,7 @@ from maxmargin import SequenceSVM
 from maxmargin.decoders import viterbi
 from maxmargin.errors import DataError
 from maxmargin.hmm import GenerativeHMM
+from maxmargin.solvers.base import Run, Step
 
 LABELS = ["a", "b", "c"]
 EMISSIONS = ["bernoulli", "multinomial", "gaussian"]
@@ -243,3 +244,102 @@ def test_vectors_of_another_length_are_refused() -> None:
     model = GenerativeHMM().fit(*GOOD)
     with pytest.raises(DataError, match="rows of 3 values; 2 are expected"):
         model.predict([np.eye(3)])
+
+
+class Still:
+    """A solver that stays where it begins."""
+
+    name = "still"
+
+    def start(self, task: Any) -> Run:
+        return _StillRun(task)
+
+
+class _StillRun(Run):
+    def __init__(self, task: Any) -> None:
+        self.task = task
+        self.w = task.warm.w.copy()
+
+    def advance(self) -> Step:
+        return Step(1, np.inf, 0.0)
+
+    def weights(self) -> np.ndarray:
+        return self.w
+
+    def dual(self) -> float:
+        return 0.0
+
+
+def with_names(X: list[Any]) -> list[Any]:
+    """Numbers of occurrences as attributes."""
+    return [[{f"f{j}": value for j, value in enumerate(row) if value} for row in x] for x in X]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(
+    ("emission", "form"), [*((emission, list) for emission in EMISSIONS), *((e, with_names) for e in EMISSIONS[:2])]
+)
+def test_a_sequence_svm_begins_at_the_most_probable_labels(emission: Any, form: Any, rng: np.random.Generator) -> None:
+    X, y = sample(rng, 20)
+    news, _ = sample(rng, 60)
+    if emission == "bernoulli":
+        X, news = ([np.where(x > 1.0, 1.0, 0.0) for x in part] for part in (X, news))
+    hmm = GenerativeHMM(emission=emission).fit(form(X), y)
+    # in another order, so that attributes have other numbers
+    svm = SequenceSVM(solver=Still(), max_passes=1).fit(form(X[::-1]), y[::-1], start=hmm)
+    assert svm.predict(form(news)) == hmm.predict(form(news))
+    assert any(labels != [LABELS[0]] * len(labels) for labels in svm.predict(form(news)))
+    emission_, initial, final, transition = hmm.chain_weights()
+    for x, labels in zip(form(news), hmm.predict(form(news))):
+        unary = svm.potentials([x])[0]
+        if form is list:
+            np.testing.assert_allclose(unary, x @ emission_)
+        best, _ = viterbi(unary, transition, initial, final)
+        assert [LABELS[k] for k in best] == labels
+
+
+@pytest.mark.parametrize("solver", ["frank_wolfe", "n_slack", "one_slack", "bundle"])
+def test_the_optimum_does_not_depend_on_the_start(solver: str, rng: np.random.Generator) -> None:
+    X, y = sample(rng, 25)
+    hmm = GenerativeHMM(emission="multinomial").fit(X, y)
+    first: list[float] = []
+    settings: dict[str, Any] = dict(C=0.1, solver=solver, tol=1e-4, max_passes=1000, random_state=0)
+    settings["callback"] = lambda record, w: first.append(record.primal)
+    began = SequenceSVM(**settings).fit(X, y, start=hmm)
+    warm = list(first)
+    first.clear()
+    plain = SequenceSVM(**settings).fit(X, y)
+    assert began.certificate_.status.ok
+    assert plain.certificate_.status.ok
+    assert began.certificate_.primal == pytest.approx(plain.certificate_.primal, rel=2e-4)
+    np.testing.assert_allclose(began.coef_, plain.coef_, atol=0.03 * np.abs(plain.coef_).max())
+    assert warm[0] != first[0], "the start made no difference"
+
+
+def test_a_start_replaces_the_last_fit(rng: np.random.Generator) -> None:
+    """Of a warm start its planes too: the run is that of a new model."""
+    X, y = sample(rng, 15)
+    hmm = GenerativeHMM(emission="multinomial").fit(X, y)
+    settings: dict[str, Any] = dict(C=0.1, tol=1e-3, random_state=0)
+    fresh = SequenceSVM(**settings).fit(X, y, start=hmm)
+    again = SequenceSVM(**settings, warm_start=True).fit(X, y).fit(X, y, start=hmm)
+    np.testing.assert_array_equal(again.coef_, fresh.coef_)
+    assert again.n_iter_ == fresh.n_iter_
+
+
+def test_a_start_that_knows_other_names_is_refused() -> None:
+    X, y = [[["x"], ["y"]], [["x"], ["x"]]], [["a", "b"], ["a", "a"]]
+    hmm = GenerativeHMM().fit(X, y)
+    cases: list[tuple[Any, list[Any], list[Any], dict[str, Any], str]] = [
+        (hmm, X, [["a", "c"], ["b", "a"]], {}, "start does not know the label 'c' of the training data"),
+        (hmm, X, [["a", "a"], ["a", "a"]], {}, "start knows the label 'b', which the training data lack"),
+        (hmm, [[["x"], ["z"]], [["y"], ["x"]]], y, {}, "start does not know the attribute 'z' of the training data"),
+        (hmm, X, y, {"min_count": 2}, "start knows the attribute 'y', which .* min_count leaves out"),
+        (hmm, [(x, np.eye(2)) for x in X], y, {}, "start was fitted to vectors of length 0, the training data have"),
+        (GenerativeHMM(), X, y, {}, "not fitted yet"),
+        (np.zeros(3), X, y, {}, "start must be a fitted GenerativeHMM, not array"),
+        (GenerativeHMM().fit([np.eye(2) * 3.0], y[:1]), [np.eye(2)], y[:1], {}, "counted as above 0.5 or not"),
+    ]
+    for start, inputs, labels, settings, message in cases:
+        with pytest.raises(ValueError, match=message):
+            SequenceSVM(**settings).fit(inputs, labels, start=start)

@@ -12,11 +12,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from maxmargin import MulticlassSVM, SequenceSVM
+from maxmargin import MulticlassSVM, SequenceSVM, SVMClassifier, compare_solvers
 from maxmargin.errors import DataError, MissingDependencyError
 from maxmargin.hmm import GenerativeHMM
-from maxmargin.losses import CustomLoss, Logistic
-from maxmargin.plots import Display, GapDisplay, LossDisplay, ObjectiveDisplay, SequenceDisplay, TransitionDisplay
+from maxmargin.losses import MARGIN_LOSSES, CustomLoss, Logistic
+from maxmargin.plots import (
+    CompareDisplay,
+    CuttingPlaneDisplay,
+    Display,
+    GapDisplay,
+    LossDisplay,
+    ObjectiveDisplay,
+    PathDisplay,
+    PerceptronDisplay,
+    SequenceDisplay,
+    TransitionDisplay,
+)
 
 PASSES, PRIMAL, DUAL = [1, 2, 3, 3], [9.0, 6.0, 5.5, 5.2], [1.0, 4.0, 4.8, 5.0]
 EXACT = [False, True, False, True]
@@ -213,6 +224,137 @@ def test_losses_against_the_margin() -> None:
         LossDisplay(["log"])
     with pytest.raises(DataError, match="margins must be two numbers in ascending order"):
         LossDisplay(margins=(1.0, -1.0))
+
+
+FEATURE, SIDE = np.array([-4.0, -2.0, 1.0, 0.5, 0.5, 1.0, -1.5]), np.array([-1, -1, 1, 1, -1, -1, 1])
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic", "exponential", "perceptron"])
+@pytest.mark.parametrize("start", [-1.5, 0.0, 2.0])
+def test_planes_approach_the_risk_from_below(loss: str, start: float) -> None:
+    display = CuttingPlaneDisplay(FEATURE, SIDE, radius=2.0, loss=loss, start=start, rounds=(1, 12))
+    values = MARGIN_LOSSES[loss].value
+    risk = np.array([values(w * FEATURE * SIDE).mean() for w in display.grid])
+    np.testing.assert_allclose(display.risk, risk)
+    assert display.points[0] == start
+    for count in range(1, 13):
+        model = display.model(display.grid, count)
+        assert (model <= risk + 1e-9).all()
+        lower, upper = display.bounds[count - 1]
+        assert lower == pytest.approx(model.min(), abs=2e-2)  # the grid may miss the lowest point
+        assert lower <= model.min() + 1e-9
+        assert lower - 1e-9 <= risk.min()
+        at = display.points[:count]
+        touched = np.array([values(v * FEATURE * SIDE).mean() for v in at])
+        np.testing.assert_allclose(display.slopes[:count] * at + display.offsets[:count], touched)
+        assert upper == pytest.approx(touched.min())
+        np.testing.assert_allclose(display.model(display.lowest[count - 1], count), lower, atol=1e-6)
+    np.testing.assert_array_equal(display.points[1:], display.lowest[:-1])
+    assert np.diff(display.bounds[-1])[0] < (1e-6 if loss in ("hinge", "perceptron") else 0.02)
+
+
+def test_the_picture_of_planes_shows_risk_planes_and_model() -> None:
+    pytest.importorskip("matplotlib")
+    display = CuttingPlaneDisplay(FEATURE, SIDE, radius=2.0, start=-1.5).plot()
+    assert len(display.axes_) == 3
+    for ax, count in zip(display.axes_, (1, 2, 4)):
+        risk, *planes, model, touched, lowest = ax.get_lines()
+        np.testing.assert_array_equal(risk.get_ydata(), display.risk)
+        assert len(planes) == count
+        np.testing.assert_array_equal(model.get_ydata(), display.model(display.grid, count))
+        assert touched.get_xdata().tolist() == display.points[:count].tolist()
+        assert lowest.get_xdata()[0] == display.lowest[count - 1]
+        assert ax.get_title().startswith(f"{count} plane")
+
+
+def test_the_path_of_the_perceptron_is_the_sum_of_its_mistakes(rng: np.random.Generator) -> None:
+    X = rng.standard_normal((50, 2))
+    side = np.where(X @ [2.0, 1.0] > 0, "up", "down")
+    X += 0.1 * np.where(side == "up", 1.0, -1.0)[:, None] * np.array([2.0, 1.0])
+    display = PerceptronDisplay(X, side)
+    sign = np.where(side == "up", 1.0, -1.0)
+    w, path, mistakes = np.zeros(2), [np.zeros(2)], []
+    while True:  # by the rule, in plain Python
+        before = len(mistakes)
+        for i in range(len(X)):
+            if sign[i] * (X[i] @ w) <= 0.0:
+                w = w + sign[i] * X[i]
+                path.append(w)
+                mistakes.append(i)
+        if len(mistakes) == before:
+            break
+    np.testing.assert_allclose(display.weights, path)
+    assert display.mistakes.tolist() == mistakes
+    assert len(mistakes) >= 2
+    assert display.separated
+    mixed = PerceptronDisplay([[1.0, 0.0], [1.0, 0.0]], [0, 1], max_passes=3)
+    assert not mixed.separated
+    assert len(mixed.mistakes) == 6
+
+
+def test_the_picture_of_the_perceptron_numbers_the_mistakes() -> None:
+    pytest.importorskip("matplotlib")
+    display = PerceptronDisplay([[1.0, 0.2], [-0.3, 1.0], [-1.0, -0.1]], ["a", "b", "b"]).plot()
+    rows, weights = display.axes_
+    m = len(display.mistakes)
+    assert [text.get_text() for text in rows.texts] == [str(k) for k in range(1, m + 1)]
+    assert len(rows.get_lines()) == m
+    assert rows.get_title() == f"separated after {m} mistakes"
+    assert [text.get_text() for text in weights.texts if text.get_text()] == [str(k) for k in range(1, m + 1)]
+    last = rows.get_lines()[-1]
+    along = np.array([np.ptp(last.get_xdata()), last.get_ydata()[1] - last.get_ydata()[0]])
+    along[0] = last.get_xdata()[1] - last.get_xdata()[0]
+    assert along @ display.weights[-1] == pytest.approx(0.0, abs=1e-9)
+    display.figure_.savefig(io.BytesIO())
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: CuttingPlaneDisplay([[1.0]], [1]), r"x must hold one finite number for each row, not .*\(1, 1\)"),
+        (lambda: CuttingPlaneDisplay([1.0, np.nan], [0, 1]), "x must hold one finite number"),
+        (
+            lambda: CuttingPlaneDisplay([1.0, 2.0], [0]),
+            r"y has shape \(1,\); it needs one class for each of the 2 rows",
+        ),
+        (lambda: CuttingPlaneDisplay([1.0, 2.0], [0, 0]), "the picture needs two classes, and y has 1"),
+        (lambda: CuttingPlaneDisplay([1.0, 2.0], [0, 1], radius=0.0), "radius must be a finite number above 0"),
+        (lambda: CuttingPlaneDisplay([1.0, 2.0], [0, 1], radius=1.0, start=2.0), "at most the radius 1, not 2.0"),
+        (lambda: CuttingPlaneDisplay([1.0, 2.0], [0, 1], rounds=(0,)), "rounds must be numbers of at least 1"),
+        (lambda: CuttingPlaneDisplay([1.0, 2.0], [0, 1], loss="zero_one"), "not convex"),
+        (lambda: PerceptronDisplay(np.eye(3), [0, 1, 1]), r"two finite features a row, not an array of shape \(3, 3\)"),
+        (lambda: PerceptronDisplay(np.eye(2), [0, 1], max_passes=0), "max_passes must be at least 1"),
+    ],
+)
+def test_pictures_of_methods_refuse_what_they_cannot_draw(make: Callable[[], Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_legends_lie_beside_the_data() -> None:
+    pytest.importorskip("matplotlib")
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    path = PathDisplay([0.1, 1.0], [1.0, 2.0], [0.3, 0.1], [0.9, 0.5], tested=[0.4, 0.2]).plot()
+    X = np.array([[0.0], [1.0], [2.0], [3.5]])
+    compared = compare_solvers(SVMClassifier(random_state=0), X, [0, 0, 1, 1], X_test=X, y_test=[0, 0, 1, 1])
+    for display, n in (
+        (path, 4),
+        (CompareDisplay(compared).plot(), sum(run.certificate is not None for run in compared.runs)),
+        (CuttingPlaneDisplay(FEATURE, SIDE).plot(), 5),
+        (PerceptronDisplay([[1.0, 0.0], [0.0, 1.0]], [1, -1]).plot(), 3),
+    ):
+        canvas = FigureCanvasAgg(display.figure_)
+        canvas.draw()
+        (legend,) = (ax.get_legend() for ax in display.figure_.axes if ax.get_legend() is not None)
+        assert len(legend.get_texts()) == n
+        box, everything = legend.get_window_extent(), display.figure_.bbox
+        areas = [ax.get_tightbbox(canvas.get_renderer()) for ax in display.figure_.axes if ax.axison]
+        if legend.axes.axison:  # its own axes have it in their outer box
+            areas = [ax.get_window_extent() for ax in display.figure_.axes if ax.axison]
+        assert not any(area.overlaps(box) for area in areas), type(display).__name__
+        assert everything.x0 <= box.x0 < box.x1 <= everything.x1
+        assert everything.y0 <= box.y0 < box.y1 <= everything.y1
 
 
 def test_a_file_appears_in_one_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -135,6 +135,7 @@ class GenerativeHMM(BaseEstimator):
         self.transition_ = self._log_shares(pairs.reshape(n, n))
         self.emission_, self.bias_ = self._emissions(self._features(tokens), numbers, each, n)
         self.classes_ = names.labels
+        self._as_given = self._sees_values(tokens)
         self.attributes_ = index.names()
         self.n_dense_ = 0 if tokens.dense is None else tokens.dense.shape[1]
         return self
@@ -153,6 +154,33 @@ class GenerativeHMM(BaseEstimator):
         scores = np.asarray(self._features(tokens) @ self.emission_) + self.bias_
         ends = tokens.start.tolist()
         return [scores[lo:hi] for lo, hi in pairwise(ends)]
+
+    def chain_weights(self) -> tuple[Reals, Reals, Reals, Reals]:
+        """The weights of a ``SequenceSVM`` that decodes as this model does.
+
+        A token is the first of its sequence or follows another: ``bias_`` is added to the weights of first labels and
+        to those of transitions into a label. So ``SequenceSVM().fit(X, y, start=hmm)`` can begin where counting ends.
+
+        Returns
+        -------
+        emission : float64 array of shape (n_attributes + n_dense, n_labels)
+        initial, final : float64 arrays of shape (n_labels,)
+        transition : float64 array of shape (n_labels, n_labels)
+            ``[from, to]``.
+
+        Raises
+        ------
+        DataError
+            When ``emission="bernoulli"`` met other values than 0 and 1: a linear decoder sees the values themselves.
+        """
+        check_is_fitted(self, "emission_")
+        if not self._as_given:
+            raise DataError(
+                f"the features were counted as above {self.threshold:g} or not, and a SequenceSVM sees their values: "
+                "make features of 0 and 1 of them first"
+            )
+        transition = self.transition_ + self.bias_
+        return self.emission_, self.initial_ + self.bias_, np.zeros(len(self.classes_)), transition
 
     def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
         """Share of tokens with the right label."""
@@ -174,6 +202,14 @@ class GenerativeHMM(BaseEstimator):
         smooth = counts + self.smoothing
         shares: Reals = np.log(smooth / smooth.sum(-1, keepdims=True))
         return shares
+
+    def _sees_values(self, tokens: Tokens) -> bool:
+        """Whether what the emission model sees of every token are the values as given."""
+        if self.emission != "bernoulli":
+            return True
+        sparse = tokens.values if tokens.values is not None else np.ones(int(tokens.indices is not None))
+        parts = [sparse] if tokens.dense is None else [sparse, tokens.dense]
+        return all(bool(np.array_equal(values > self.threshold, values)) for values in parts)
 
     def _features(self, tokens: Tokens) -> Any:
         """What the emission model sees of every token: an array or a CSR matrix."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -135,7 +135,9 @@ class SequenceSVM(MarginEstimator):
         self.warm_start = warm_start
         self.callback = callback
 
-    def fit(self, X: Sequence[Any], y: Sequence[Any], sample_weight: ArrayLike | None = None) -> SequenceSVM:
+    def fit(
+        self, X: Sequence[Any], y: Sequence[Any], sample_weight: ArrayLike | None = None, *, start: Any = None
+    ) -> SequenceSVM:
         """Fit the model.
 
         Parameters
@@ -145,11 +147,17 @@ class SequenceSVM(MarginEstimator):
             Labels of any hashable type; None is an unknown label.
         sample_weight : array of shape (n_sequences,), optional
             Factors on the slacks; 0 leaves a sequence out, negative ones are refused.
+        start : GenerativeHMM, optional
+            Begin at the weights of this fitted model, which is one of the same decoder, instead of at 0. Solvers that
+            move weights begin with them; those of the dual begin with the most violated outputs under them. It must
+            know the labels and features of the training data, and no others.
 
         Raises
         ------
         ValueError
             For invalid parameters or data: says which sequence and what to do.
+        DataError
+            When ``start`` is not fitted, or knows other labels or features: names one.
         KeyboardInterrupt
             After Ctrl-C, with the best model so far already stored.
         """
@@ -185,7 +193,8 @@ class SequenceSVM(MarginEstimator):
             np.int64,
             tokens.start[-1],
         )
-        self._fit_numbers(tokens, index, labels, flat, weight)
+        initial = self._initial(index, labels, tokens.dense, start)
+        self._fit_numbers(tokens, index, labels, flat, weight, initial)
         return self
 
     def _training_tokens(self, X: Sequence[Any]) -> tuple[Tokens, AttributeIndex]:
@@ -205,12 +214,17 @@ class SequenceSVM(MarginEstimator):
         return tokens, index
 
     def _fit_numbers(
-        self, tokens: Tokens, index: AttributeIndex, labels: LabelIndex, flat: NDArray[np.int64], weight: Reals
+        self,
+        tokens: Tokens,
+        index: AttributeIndex,
+        labels: LabelIndex,
+        flat: NDArray[np.int64],
+        weight: Reals,
+        initial: Reals | None,
     ) -> None:
         from .solvers.oracle import CompiledOracle
 
         structure = self._structure(labels)
-        initial = self._initial(index, labels, tokens.dense) if self.warm_start else None
         known = flat >= 0
         rounds = 0
         if not known.all():
@@ -268,28 +282,18 @@ class SequenceSVM(MarginEstimator):
             if not (isinstance(factor, numbers.Real) and 0 <= float(factor) < np.inf):
                 raise DataError(f"label_weight of {label!r} is {factor!r}; it must be finite and at least 0")
 
-    def _initial(self, index: AttributeIndex, labels: LabelIndex, dense: Reals | None) -> Reals | None:
-        """The weights of the last fit, moved to where the new fit has the same names."""
-        if not hasattr(self, "coef_"):
-            return None
+    def _initial(self, index: AttributeIndex, labels: LabelIndex, dense: Reals | None, start: Any) -> Reals | None:
+        """Where to begin: at the weights of another model, or of the last fit where that is asked for."""
         n_dense = 0 if dense is None else dense.shape[1]
-        old_label = {label: k for k, label in enumerate(self.classes_)}
-        both = [label for label in labels.labels if label in old_label]
-        new = np.array([labels.number[label] for label in both], np.int64)
-        old = np.array([old_label[label] for label in both], np.int64)
-        n = len(labels)
-        emission = np.zeros((len(index) + n_dense, n))
-        numbers = self._index.numbers(index.names(), grow=False)
-        rows = np.flatnonzero(numbers >= 0)
-        emission[np.ix_(rows, new)] = self.emission_[np.ix_(numbers[rows], old)]
-        if n_dense == self.n_dense_ and n_dense:
-            emission[np.ix_(np.arange(len(index), len(emission)), new)] = self.emission_[len(self.attributes_) :][
-                :, old
-            ]
-        initial, final, transition = np.zeros(n), np.zeros(n), np.zeros((n, n))
-        initial[new], final[new] = self.initial_[old], self.final_[old]
-        transition[np.ix_(new, new)] = self.transition_[np.ix_(old, old)]
-        return np.concatenate([emission.ravel(), initial, final, transition.ravel()])
+        if start is not None:
+            self._warm = ("", None)  # planes of the last fit would speak for other weights
+            decoder = _decoder_of(start)
+            _check_same_names(decoder, labels.labels, index.names(), n_dense)
+            return decoder.moved(labels, index, n_dense)
+        if not (self.warm_start and hasattr(self, "coef_")):
+            return None
+        chain = self.emission_, self.initial_, self.final_, self.transition_
+        return _Decoder(self.classes_, self._index, self.n_dense_, *chain).moved(labels, index, n_dense)
 
     def _first_completion(
         self, structure: Any, tokens: Tokens, flat: NDArray[np.int64], weight: Reals, initial: Reals | None
@@ -508,6 +512,69 @@ class SequenceSVM(MarginEstimator):
         self.classes_, self.attributes_, self.n_dense_, self.coef_ = labels.labels, index.names(), n_dense, coef
         self.completion_rounds_, self.skipped_ = int(parts["completion_rounds"]), list(parts["skipped"])
         self._prepare(self._structure(labels), index)
+
+
+class _Decoder(NamedTuple):
+    """Weights of a chain and the names that they are for."""
+
+    classes: list[Any]
+    attributes: AttributeIndex
+    n_dense: int
+    emission: Reals
+    initial: Reals
+    final: Reals
+    transition: Reals
+
+    def moved(self, labels: LabelIndex, index: AttributeIndex, n_dense: int) -> Reals:
+        """The weights where the names are the same, 0 elsewhere, in the order of a :class:`SequenceSVM`."""
+        old_label = {label: k for k, label in enumerate(self.classes)}
+        both = [label for label in labels.labels if label in old_label]
+        new = np.array([labels.number[label] for label in both], np.int64)
+        old = np.array([old_label[label] for label in both], np.int64)
+        n = len(labels)
+        emission = np.zeros((len(index) + n_dense, n))
+        numbers = self.attributes.numbers(index.names(), grow=False)
+        rows = np.flatnonzero(numbers >= 0)
+        emission[np.ix_(rows, new)] = self.emission[np.ix_(numbers[rows], old)]
+        if n_dense == self.n_dense and n_dense:
+            emission[np.ix_(np.arange(len(index), len(emission)), new)] = self.emission[len(self.attributes) :][:, old]
+        initial, final, transition = np.zeros(n), np.zeros(n), np.zeros((n, n))
+        initial[new], final[new] = self.initial[old], self.final[old]
+        transition[np.ix_(new, new)] = self.transition[np.ix_(old, old)]
+        return np.concatenate([emission.ravel(), initial, final, transition.ravel()])
+
+
+def _decoder_of(start: Any) -> _Decoder:
+    """The weights of another model of the same decoder."""
+    if not hasattr(start, "chain_weights"):
+        raise DataError(f"start must be a fitted GenerativeHMM, not {start!r:.60}")
+    weights = start.chain_weights()
+    return _Decoder(start.classes_, AttributeIndex(start.attributes_), start.n_dense_, *weights)
+
+
+def _check_same_names(
+    decoder: _Decoder, labels: Sequence[Hashable], attributes: Sequence[Hashable], n_dense: int
+) -> None:
+    """Refuse a start that knows other labels or features than the training data have."""
+    for what, known, needed in (
+        ("label", decoder.classes, labels),
+        ("attribute", decoder.attributes.names(), attributes),
+    ):
+        mine, yours = set(known), set(needed)
+        missing = next((name for name in needed if name not in mine), None)
+        if missing is not None:
+            raise DataError(f"start does not know the {what} {missing!r} of the training data: fit it to the same ones")
+        unused = next((name for name in known if name not in yours), None)
+        if unused is not None:
+            raise DataError(
+                f"start knows the {what} {unused!r}, which the training data lack (or min_count leaves out): fit it to "
+                "the same ones"
+            )
+    if decoder.n_dense != n_dense:
+        raise DataError(
+            f"start was fitted to vectors of length {decoder.n_dense}, the training data have length {n_dense}: fit it "
+            "to the same sequences"
+        )
 
 
 def _labels(labels: Any, i: int) -> list[Any]:

@@ -11,20 +11,24 @@ from ._base import Display
 from ._base import check_matplotlib as check_matplotlib
 from .compare import CompareDisplay
 from .convergence import GapDisplay, ObjectiveDisplay
+from .cutting_planes import CuttingPlaneDisplay
 from .kkt import KKTDisplay
 from .losses import LossDisplay
 from .path import PathDisplay
+from .perceptron import PerceptronDisplay
 from .sequences import SequenceDisplay
 from .transitions import TransitionDisplay
 
 __all__ = [
     "CompareDisplay",
+    "CuttingPlaneDisplay",
     "Display",
     "GapDisplay",
     "KKTDisplay",
     "LossDisplay",
     "ObjectiveDisplay",
     "PathDisplay",
+    "PerceptronDisplay",
     "SequenceDisplay",
     "TransitionDisplay",
 ]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..data.text import replacing
 from ..errors import DataError, MissingDependencyError
@@ -28,6 +28,8 @@ __all__ = [
     "fitted",
     "frame",
     "load_matplotlib",
+    "parted",
+    "two_signs",
 ]
 
 Reals = NDArray[np.float64]
@@ -118,6 +120,58 @@ def fitted(estimator: Any, name: str) -> Any:
     if not hasattr(estimator, name):
         raise DataError(f"{type(estimator).__name__} has no {name}: fit it first, or draw a model that has one")
     return getattr(estimator, name)
+
+
+def parted(ax: Any, rows: int, columns: int, name: str, *, share: bool = False) -> tuple[Any, Any]:
+    """Part axes into a grid with a low strip below it.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+        Of a grid themselves; they are hidden.
+    rows, columns : int
+    name : str
+        Who asks, for the error.
+    share : bool
+        Whether the rows of the grid share their scales, and the numbers stand on the left alone.
+
+    Returns
+    -------
+    axes : array of matplotlib Axes of shape (rows, columns)
+    strip : matplotlib Axes
+        Without a frame, for a legend that shall not lie on the data.
+
+    Raises
+    ------
+    DataError
+        When the axes are in no grid.
+    """
+    place = ax.get_subplotspec()
+    if place is None:
+        raise DataError(f"{name} needs axes of a grid, as subplots gives them: it parts them")
+    ax.set_axis_off()
+    upper, lower = place.subgridspec(2, 1, height_ratios=(12.0 * rows, 1.0))
+    axes = upper.subgridspec(rows, columns).subplots(sharey="row" if share else False, squeeze=False)
+    strip = ax.figure.add_subplot(lower)
+    strip.set_axis_off()
+    return axes, strip
+
+
+def two_signs(y: ArrayLike, n: int) -> Reals:
+    """Plus 1 for the second of two classes in order, minus 1 for the first, for ``n`` rows.
+
+    Raises
+    ------
+    DataError
+        For other than two classes, or another number of rows.
+    """
+    labels = np.asarray(y)
+    if labels.shape != (n,):
+        raise DataError(f"y has shape {labels.shape}; it needs one class for each of the {n} rows")
+    classes = np.unique(labels)
+    if len(classes) != 2:
+        raise DataError(f"the picture needs two classes, and y has {len(classes)}")
+    return np.where(labels == classes[1], 1.0, -1.0)
 
 
 def frame(ax: Any, *, without: Sequence[str] = ("top", "right"), grid: bool = True) -> None:

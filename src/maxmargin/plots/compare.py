@@ -6,10 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ..errors import DataError
-from ._base import BLUE, GREY, INK, OCHRE, VERMILLION, Display, frame
+from ._base import BLUE, GREY, INK, OCHRE, VERMILLION, Display, frame, parted
 
 if TYPE_CHECKING:
     from ..compare import Comparison, SolverRun
@@ -46,20 +44,17 @@ class CompareDisplay(Display):
         self.with_test = any(run.test_curve for run in self.runs)
 
     def _size(self) -> tuple[float, float]:
-        return 9.0, 7.0 if self.with_test else 3.8
+        return 9.0, 7.4 if self.with_test else 4.2
 
     def _draw(self, ax: Any) -> None:
-        place = ax.get_subplotspec()
-        if place is None:
-            raise DataError("CompareDisplay needs axes of a grid, as subplots gives them: it parts them")
-        ax.set_axis_off()
-        grid = place.subgridspec(2 if self.with_test else 1, 2)
-        self.axes_ = np.atleast_2d(grid.subplots())
+        self.axes_, below = parted(ax, 2 if self.with_test else 1, 2, type(self).__name__)
         for k, run in enumerate(self.runs):
             colour = self._COLOURS[k % len(self._COLOURS)]
             dash = self._DASHES[(k + k // len(self._COLOURS)) % len(self._DASHES)]
             self._draw_run(run, colour, dash)
         self._name_axes()
+        handles = self.axes_[0, 0].get_legend_handles_labels()
+        below.legend(*handles, frameon=False, fontsize="small", ncols=min(len(self.runs), 5), loc="center")
 
     def _draw_run(self, run: SolverRun, colour: str, dash: str) -> None:
         """The curves of one solver: its gaps in the first row, its test losses in the second."""
@@ -74,7 +69,7 @@ class CompareDisplay(Display):
                 ax.plot([point[column] for point in points], values, dash, color=colour, **style)
 
     def _name_axes(self) -> None:
-        """Scales, names, frames and the legend."""
+        """Scales, names and frames."""
         for column, what in enumerate(("passes over the data", "seconds")):
             self.axes_[0, column].set(xscale="log", yscale="log", ylabel="relative gap" if column == 0 else "")
             if self.with_test:
@@ -83,4 +78,3 @@ class CompareDisplay(Display):
             self.axes_[-1, column].set_xlabel(what)
         for each in self.axes_.ravel():
             frame(each)
-        self.axes_[0, 0].legend(frameon=False, fontsize="small")

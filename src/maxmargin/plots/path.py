@@ -71,4 +71,6 @@ class PathDisplay(Display):
         right.set(ylabel="% of the rows", ylim=(0.0, None))
         frame(ax, without=["top"])
         frame(right, without=["top"], grid=False)
-        ax.legend(handles=lines, frameon=False)
+        ax.legend(
+            handles=lines, frameon=False, fontsize=8, ncols=len(lines), loc="upper center", bbox_to_anchor=(0.5, -0.13)
+        )
