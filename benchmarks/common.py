@@ -27,15 +27,30 @@ def need(*parts: str) -> Path:
 
 
 class Meter:
-    """CPU seconds and peak memory of a part of this process."""
+    """CPU seconds and memory of a part of this process: its peak, and by how much that is above what was there."""
 
     def __enter__(self) -> Meter:
+        try:  # Linux: the peak starts anew
+            Path("/proc/self/clear_refs").write_text("5")
+            self._before = _memory_mb("VmRSS")
+        except OSError:
+            self._before = _memory_mb("VmHWM")
         self._began = time.process_time()
         return self
 
     def __exit__(self, *error: Any) -> None:
         self.seconds = time.process_time() - self._began
-        self.peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        self.peak_mb = _memory_mb("VmHWM")
+        self.added_mb = max(self.peak_mb - self._before, 0.0)
+
+
+def _memory_mb(field: str) -> float:
+    """Resident memory now (``VmRSS``) or its peak (``VmHWM``); elsewhere than on Linux the peak of the process."""
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return next(float(line.split()[1]) / 1024 for line in lines if line.startswith(field))
+    except (OSError, StopIteration):
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def child(script: str, *arguments: str) -> dict[str, Any]:

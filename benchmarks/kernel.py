@@ -51,8 +51,6 @@ def ours(problem: str, tol: float) -> dict:
     C, gamma = PROBLEMS[problem]
     model = SVMClassifier(C, kernel="rbf", gamma=gamma, tol=tol)
     model.fit(X[:200], y[:200])  # load the compiled code
-    with Meter() as base:
-        pass
     with Meter() as meter:
         model.fit(X, y)
     sign = 1.0 if model.classes_[1] > 0 else -1.0
@@ -60,7 +58,7 @@ def ours(problem: str, tol: float) -> dict:
     found = model.certificate_
     return {
         "cpu": meter.seconds,
-        "added_mb": meter.peak_mb - base.peak_mb,
+        "added_mb": meter.added_mb,
         "value": value,
         "dual": found.dual,
         "error": abs(found.primal - value) / value,

@@ -18,6 +18,7 @@ NAMES = (
     "ranking",
     "svmlight",
     "solvers",
+    "threads",
 )
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
+from maxmargin import SVMClassifier
 from maxmargin.errors import DataError
 from maxmargin.losses import (
     MARGIN_LOSSES,
@@ -370,6 +371,201 @@ def test_steep_and_small_losses_are_taken(width: float, scale: float) -> None:
     assert loss.calibrated
     assert loss.slopes == (-scale, 0.0)
     CustomLoss(lambda t: np.exp(-t), lambda t: -np.exp(-t), lambda t: np.exp(-t))
+
+
+# classes of one's own
+
+
+class Own(MarginLoss):
+    """The losses below are made of two or three functions by a class derived from the library's."""
+
+    name = "own"
+    function: Any
+    slope: Any
+    dual: Any
+
+    def value(self, t: Any) -> Any:
+        return type(self).function(np.asarray(t, float))
+
+    def derivative(self, t: Any) -> Any:
+        return type(self).slope(np.asarray(t, float))
+
+    def conjugate(self, u: Any) -> Any:
+        return type(self).dual(np.asarray(u, float))
+
+
+class Ramp(Own):
+    """The hinge, but never more than 2."""
+
+    function = staticmethod(lambda t: np.clip(1.0 - t, 0.0, 2.0))
+    slope = staticmethod(lambda t: np.where(np.abs(t) < 1.0, -1.0, 0.0))
+    dual = staticmethod(lambda u: u)
+
+
+class OwnHinge(Own):
+    slopes = (-1.0, 0.0)
+    function = staticmethod(lambda t: np.maximum(1.0 - t, 0.0))
+    slope = staticmethod(lambda t: np.where(t < 1.0, -1.0, 0.0))
+    dual = staticmethod(lambda u: np.where((u >= -1.0) & (u <= 0.0), u, np.inf))
+
+
+class OwnLogistic(Own):
+    smoothness = 0.25
+    slopes = (-1.0, 0.0)
+    function = staticmethod(softplus)
+    slope = staticmethod(lambda t: -expit(-t))
+    dual = staticmethod(Logistic().conjugate)
+
+    def curvature(self, t: Any) -> Any:
+        return expit(np.asarray(t)) * expit(-np.asarray(t))
+
+
+class OwnPerceptron(Own):
+    """Its kink is at 0, and the slope that it says there is that of the left."""
+
+    slopes = (-1.0, 0.0)
+    function = staticmethod(lambda t: np.maximum(-t, 0.0))
+    slope = staticmethod(lambda t: np.where(t <= 0.0, -1.0, 0.0))
+    dual = staticmethod(lambda u: np.zeros_like(u))
+
+
+X, Y = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) % 2
+
+
+def changed(base: type, **members: Any) -> Any:
+    """A loss of that class with other members."""
+    wrapped = {name: staticmethod(member) if callable(member) else member for name, member in members.items()}
+    return type("Changed", (base,), wrapped)()
+
+
+NOT_CONVEX = r"loss 'own' is not convex near -0.9[0-9]: its slope falls from -0.\d* to -1$"
+WRONG: dict[str, tuple[Any, str]] = {
+    "not convex": (Ramp(), NOT_CONVEX),
+    "nor in truth": (changed(Ramp, smoothness=1.0, curvature=lambda t: np.zeros_like(t)), NOT_CONVEX),
+    "derived from another": (changed(OwnHinge, function=Ramp.function), "loss 'own' is not convex near|no subgradient"),
+    "negative": (changed(OwnHinge, function=lambda t: 1.0 - t, slope=lambda t: -np.ones_like(t)), "at 1.02 is -0.02; it"),
+    "no numbers": (changed(OwnHinge, function=lambda t: t * np.nan), "the value at 0 is nan"),
+    "no shape": (changed(OwnHinge, function=np.sum), r"loss 'own': the value of 2003 margins has shape \(\)"),
+    "no subgradient": (changed(OwnHinge, slope=lambda t: np.where(t < 1.0, 1.0, 0.0)), "the slope 1 at 0 is no subgr"),
+    "jumps": (changed(OwnHinge, smoothness=1.0, curvature=np.zeros_like), "jumps from -1 to 0 at 1; let its smoothness"),
+    "bends down": (changed(OwnLogistic, curvature=lambda t: -np.ones_like(t)), "the bend at 0 is -1; it must be"),
+    "no curvature": (changed(OwnHinge, function=softplus, slope=OwnLogistic.slope, dual=OwnLogistic.dual, smoothness=1.0), "loss 'own' is smooth, but has no curvature"),
+    "slopes": (changed(OwnHinge, slopes=(-0.5, 0.0)), "the slope -1 at 0 is outside slopes, -0.5 to 0"),
+    "conjugate": (changed(OwnLogistic, dual=np.zeros_like), r"conjugate of the slope -0.5 is 0, but value and slope at 0 make it -0.693147"),
+    "conjugate too large": (changed(OwnHinge, dual=lambda u: u + 0.1), "conjugate of the slope -1 is -0.9, but .* make it -1"),
+    "conjugate is none": (changed(OwnHinge, dual=lambda u: u * np.nan), "conjugate of the slope -1 is nan"),
+    "no hinge": (changed(Hinge, value=lambda t: np.maximum(2.0 - t, 0.0)), "no subgradient|is not the hinge loss"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_class_of_ones_own_is_checked_when_it_is_taken(name: str) -> None:
+    loss, message = WRONG[name]
+    for take in (lambda: margin_loss(loss), lambda: SVMClassifier(loss=loss).fit(X, Y)):
+        with pytest.raises(DataError, match=message) as caught:
+            take()
+        assert "\n" not in str(caught.value)
+    for verdict in ("calibrated", "bounds_zero_one"):  # and before a theorem of convex losses is applied
+        with pytest.raises(DataError, match=message):
+            getattr(loss, verdict)
+
+
+def test_a_class_that_says_that_it_is_not_convex() -> None:
+    loss = changed(Ramp, convex=False)
+    with pytest.raises(ValueError, match="the own loss is not convex: no solver finds its minimum"):
+        margin_loss(loss)
+    with pytest.raises(DataError, match="the own loss is not convex: the theorem says nothing of it"):
+        loss.calibrated  # noqa: B018
+
+
+def test_other_losses_in_the_clothes_of_the_librarys() -> None:
+    """Solvers know the hinge by its class; what is the hinge, or has a class of its own, is fine."""
+
+    class Wide(Hinge):
+        def value(self, t: Any) -> Any:
+            return np.maximum(2.0 - np.asarray(t), 0.0)
+
+        def derivative(self, t: Any) -> Any:
+            return np.where(np.asarray(t) < 2.0, -1.0, 0.0)
+
+        def conjugate(self, u: Any) -> Any:
+            return 2.0 * np.asarray(u)
+
+    class Same(Hinge):
+        pass
+
+    with pytest.raises(DataError, match="is not the hinge loss, as its class says: derive it from MarginLoss"):
+        margin_loss(Wide())
+    assert margin_loss(Same()) == Same()
+    for kind in (SquaredHinge, Logistic, Exponential, Perceptron):
+        loss = type("Derived", (kind,), {})()
+        assert margin_loss(loss) is loss
+
+
+@pytest.mark.parametrize(
+    ("loss", "same"), [(OwnHinge(), "hinge"), (OwnLogistic(), "logistic")], ids=["hinge", "logistic"]
+)
+def test_good_classes_are_taken_and_minimised(loss: Any, same: str) -> None:
+    assert margin_loss(loss) is loss
+    assert loss.calibrated == MARGIN_LOSSES[same].calibrated
+    assert loss.bounds_zero_one == MARGIN_LOSSES[same].bounds_zero_one
+    model = SVMClassifier(loss=loss, tol=1e-7, max_passes=500).fit(X, Y)
+    other = SVMClassifier(loss=same, tol=1e-7, max_passes=500).fit(X, Y)
+    assert model.certificate_.status.ok
+    assert model.certificate_.primal == pytest.approx(other.certificate_.primal, rel=1e-6)
+
+
+def test_a_class_with_its_kink_at_zero_is_not_calibrated() -> None:
+    assert OwnPerceptron().derivative(0.0) == -1.0
+    assert OwnPerceptron().slopes_at_zero() == (-1.0, 0.0)
+    assert not OwnPerceptron().calibrated
+    assert margin_loss(OwnPerceptron())
+
+
+def test_a_check_is_made_once_for_a_loss_that_stays_the_same() -> None:
+    asked = []
+
+    class Counted(OwnHinge):
+        def __init__(self, width: float) -> None:
+            self.width = width
+
+        def value(self, t: Any) -> Any:
+            asked.append(self.width)
+            return np.maximum(self.width - np.asarray(t, float), 0.0)
+
+        def derivative(self, t: Any) -> Any:
+            return np.where(np.asarray(t) < self.width, -1.0, 0.0)
+
+        def conjugate(self, u: Any) -> Any:
+            return self.width * np.asarray(u, float)
+
+    loss = Counted(1.0)
+    margin_loss(loss)
+    assert (first := len(asked)) > 0
+    margin_loss(loss)
+    assert len(asked) == first
+    loss.width = 3.0  # another loss now
+    margin_loss(loss)
+    assert asked[first:] == [3.0] * first
+    loss.width = -1.0
+    loss.derivative = lambda t: np.zeros_like(t)  # type: ignore[method-assign]
+    with pytest.raises(DataError, match="no subgradient"):
+        margin_loss(loss)
+    parameters = Counted(np.array(1.0))  # type: ignore[arg-type]
+    assert margin_loss(parameters) is parameters
+
+
+@pytest.mark.parametrize("loss", [custom_hinge(), OwnHinge(), "perceptron"], ids=["custom", "own", "perceptron"])
+@pytest.mark.parametrize("solver", ["auto", "newton", "interior_point"])
+def test_with_a_kernel_the_loss_has_to_be_smooth(loss: Any, solver: str) -> None:
+    message = (
+        r"^SVMClassifier: with a kernel the loss has to be smooth, or the hinge; .*\(.*\) has kinks: use kernel='lin"
+    )
+    with pytest.raises(DataError, match=message) as caught:
+        SVMClassifier(kernel="rbf", loss=loss, solver=solver).fit(X, Y)
+    assert "Newton" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert SVMClassifier(kernel="rbf", loss=OwnLogistic(), tol=1e-6).fit(X, Y).certificate_.status.ok
 
 
 # names, equality, copies

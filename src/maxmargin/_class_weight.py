@@ -11,7 +11,38 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from .errors import DataError
 
-__all__ = ["class_factors", "weights_of_rows"]
+__all__ = ["class_factors", "weights_of_rows", "without_zero_classes"]
+
+
+def without_zero_classes(
+    class_weight: Any, weight: NDArray[np.float64] | None, y: NDArray[Any]
+) -> NDArray[np.float64] | None:
+    """Weights of samples that are 0 in classes of weight 0 too, so that such a class is absent as any other.
+
+    Parameters
+    ----------
+    class_weight : dict, "balanced" or None
+        Faults in it are left to :func:`class_factors`.
+    weight : float64 array of shape (n,), or None
+    y : array of shape (n,)
+
+    Raises
+    ------
+    DataError
+        When no row has weight then.
+    """
+    if not isinstance(class_weight, dict):
+        return weight
+    known, number = np.unique(y, return_inverse=True)
+    out = np.array([isinstance(each := class_weight.get(k, 1), numbers.Real) and each == 0 for k in known.tolist()])
+    if not out.any():
+        return weight
+    if out.all():
+        raise DataError("class_weight is zero for every class in y: there is nothing to learn from")
+    weight = np.where(out[number.reshape(-1)], 0.0, 1.0 if weight is None else weight)
+    if not weight.any():
+        raise DataError("every row has sample_weight 0 or a class of class_weight 0: there is nothing to learn from")
+    return weight
 
 
 def weights_of_rows(

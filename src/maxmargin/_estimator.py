@@ -29,7 +29,7 @@ from .structures.values import as_reals
 
 __all__ = [
     "LabelIndex", "MarginEstimator", "check_lengths", "check_number", "check_one_kind", "check_sample_weight",
-    "resolve_n_jobs",
+    "choose_solver", "resolve_n_jobs",
 ]  # fmt: skip
 
 Reals = NDArray[np.float64]
@@ -97,7 +97,7 @@ class MarginEstimator(BaseEstimator):
         The caller stores the weights, then calls :meth:`_finish`, which raises the KeyboardInterrupt that was held
         back.
         """
-        solver = by_name(self.solver)
+        solver = self._structured_solver()
         warm = None
         fingerprint = _fingerprint(oracle) if self.warm_start else ""
         if initial is not None and len(initial) == oracle.n_weights:
@@ -124,6 +124,9 @@ class MarginEstimator(BaseEstimator):
         if self.warm_start:
             self._warm = (fingerprint, result.planes)
         return result
+
+    def _structured_solver(self) -> Any:
+        return choose_solver(self, by_name, "structured machines", own=True)
 
     def _solver_names(self) -> list[str]:
         """What ``solver`` may be, for the problem as the parameters state it."""
@@ -186,6 +189,68 @@ class MarginEstimator(BaseEstimator):
         state: dict[str, Any] = dict(super().__getstate__())
         state.pop("_warm", None)  # planes are as large as the data; a pickle is for prediction
         return state
+
+
+def choose_solver(estimator: MarginEstimator, make: Callable[[str], Any], here: str, *, own: bool = False) -> Any:
+    """The solver that the parameter ``solver`` names, or is.
+
+    Parameters
+    ----------
+    make : callable
+        The solver of each of the names that the estimator knows.
+    here : str
+        What the estimator has to solve, as it stands in messages.
+    own : bool
+        Whether to take an object that is none of this library's, if it has a ``name`` and can ``start``, at its word.
+
+    Raises
+    ------
+    ValueError
+        For a solver of this library that is for other problems (says which), and for what is none; lists the names.
+    """
+    solver, names = estimator.solver, estimator._solver_names()
+    if isinstance(solver, str):
+        if solver in names:
+            return make(solver)
+    elif isinstance(solver, tuple({type(make(name)) for name in names})):
+        return solver
+    choice = f"solver must be one of {sorted(names)} or an object of theirs"
+    who, purposes = type(estimator).__name__, _purposes(solver)
+    if purposes:
+        raise ValueError(f"{who}: solver {solver!r:.80} is not for {here}: it is for {_listed(purposes)}; {choice}")
+    if isinstance(solver, str):
+        raise ValueError(f"{who}: unknown solver {solver!r:.80}; {choice}")
+    if own and not isinstance(solver, type) and hasattr(solver, "name") and callable(getattr(solver, "start", None)):
+        return solver
+    raise ValueError(f"{who}: {choice}, not {solver!r:.80}")
+
+
+def _purposes(solver: Any) -> list[str]:
+    """What a solver of this library is for, given by name or as an object; nothing of any other."""
+    from ._kernel_machine import kernel_solvers
+    from ._machine import _SOLVERS
+    from .multiclass import _solvers_by_rows
+    from .solvers.perceptron import Perceptron
+
+    kinds: dict[str, Mapping[str, Any]] = {
+        "linear machines": _SOLVERS,
+        "machines with a kernel or nu": kernel_solvers(1.0),
+        "structured machines": {name: by_name(name) for name in ["auto", *BY_NAME]},
+        "MulticlassSVM": _solvers_by_rows(),
+    }
+
+    def among(solvers: Mapping[str, Any]) -> bool:
+        if isinstance(solver, str):
+            return solver in solvers
+        return isinstance(solver, tuple({type(each) for each in solvers.values()}))
+
+    found = [kind for kind, solvers in kinds.items() if among(solvers)]
+    perceptrons = {name: each for name, each in _SOLVERS.items() if isinstance(each, Perceptron)}
+    return ["linear classification", *found[1:]] if among(perceptrons) else found
+
+
+def _listed(names: list[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def check_number(estimator: Any, name: str, *, low: float, low_allowed: bool = True, integral: bool = False) -> None:

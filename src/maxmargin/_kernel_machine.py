@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -12,20 +13,34 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
-from ._estimator import check_number
+from ._estimator import check_number, choose_solver
 from ._machine import Machine, counted
-from ._notes import about_contradictions, about_scales, below, hard_margin
+from ._notes import (
+    HardMargin,
+    about_contradictions,
+    about_scales,
+    below,
+    hard_margin,
+    tell_indefinite,
+    tell_unproven,
+    tell_zero,
+    without_minimum,
+    zero_is_best,
+)
 from .errors import DataError
 from .kernels import Kernel, check_precomputed, make_kernel
+from .losses import Exponential, Logistic
 from .problem import Certificate
 from .solvers.ball import Ball
 from .solvers.base import WarmStart
 from .solvers.kernel.automatic import KernelAutomatic
 from .solvers.kernel.block_smo import BlockSMO
+from .solvers.kernel.definiteness import check_bounded, spectrum_of
 from .solvers.kernel.interior_point import KernelInteriorPoint
 from .solvers.kernel.newton import KernelNewton
 from .solvers.kernel.row_cache import KernelValues
 from .solvers.kernel.task import KernelTask
+from .solvers.linear.intercept import best_intercept
 from .solvers.linear.rows import Rows
 from .solvers.loop import Result, run_to_tolerance
 from .solvers.projected_gradient import ProjectedGradient
@@ -33,12 +48,13 @@ from .status import Status
 from .structures.values import check_sparse
 from .terms import LossTerms, Terms, insensitive
 
-__all__ = ["KernelMachine"]
+__all__ = ["KernelMachine", "kernel_solvers"]
 
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 _LARGEST = 1e50
+_SMALLEST_COST = 1e-300  # its inverse is still a number
 _MANY, _HOPELESS = 20_000, 300_000  # rows
 
 
@@ -72,6 +88,7 @@ class KernelMachine(Machine):
     support_vectors_: Any
     dual_coef_: Reals
     dual_residual_: Reals
+    _about_kernel: str
     coef_: Reals
     n_features_in_: int
 
@@ -107,31 +124,23 @@ class KernelMachine(Machine):
                 raise ValueError(f"{type(self).__name__}: nu needs an intercept that is free")
         if not self._by_kernel:
             return super()._check_machine()
+        self._forget("_about_kernel")  # of a fit that failed
         self._check_parameters()
         check_number(self, "cache_mb", low=0.0, low_allowed=False)
-        solvers = self._kernel_solvers()
-        if isinstance(self.solver, str) and self.solver in solvers:
-            return solvers[self.solver]
-        if isinstance(self.solver, tuple(type(solver) for solver in solvers.values())):
-            return self.solver
-        why = f"kernel={self.kernel!r}" if self.nu is None else "nu"
-        raise ValueError(
-            f"{type(self).__name__}: solver {self.solver!r} is not for {why}; "
-            f"it must be one of {sorted(solvers)} or an object of theirs"
-        )
-
-    def _kernel_solvers(self) -> dict[str, Any]:
-        size = float(self.cache_mb)
-        return {
-            "auto": KernelAutomatic(size),
-            "block_smo": BlockSMO(size),
-            "interior_point": KernelInteriorPoint(),
-            "newton": KernelNewton(),
-            "projected_gradient": ProjectedGradient(cache_mb=size),
-        }
+        solvers = kernel_solvers(float(self.cache_mb))
+        return choose_solver(self, solvers.__getitem__, f"kernel={self.kernel!r}" if self.nu is None else "nu")
 
     def _solver_names(self) -> list[str]:
-        return list(self._kernel_solvers()) if self._by_kernel else super()._solver_names()
+        return list(kernel_solvers(float(self.cache_mb))) if self._by_kernel else super()._solver_names()
+
+    def _costs(self, weight: Reals) -> Reals:
+        c = super()._costs(weight)
+        if not (least := float(c.min())) >= _SMALLEST_COST:
+            raise DataError(
+                f"{type(self).__name__}: C times the smallest weight of a row is {least:.3g}: too small to compute "
+                f"with (at least {_SMALLEST_COST:g}); raise C or the weights"
+            )
+        return c
 
     def _make_kernel(self, X: Any, weight: Reals) -> Kernel:
         """The kernel for these points, of which each counts as often as its weight says."""
@@ -193,6 +202,11 @@ class KernelMachine(Machine):
         values: KernelValues | None = None,
     ) -> Result:
         """One problem. Without ``totals`` there is a free intercept or none."""
+        if not isinstance(terms, Terms) and not terms.smooth:
+            raise DataError(
+                f"{type(self).__name__}: with a kernel the loss has to be smooth, or the hinge; {terms.loss!r} has "
+                "kinks: use kernel='linear', or smooth them and give the second derivative"
+            )
         if totals is None:
             totals = np.zeros(1 if self._intercept == "free" else 0)
         if group is None:
@@ -202,10 +216,30 @@ class KernelMachine(Machine):
             warm=warm, values=KernelValues() if values is None else values,
         )  # fmt: skip
 
+        check_bounded(task)
+
         def run(**limits: Any) -> Result:
-            return run_to_tolerance(task, solver, **limits)
+            return self._honest(run_to_tolerance(task, solver, **limits), task)
 
         return self._watched(run)
+
+    def _honest(self, result: Result, task: KernelTask) -> Result:
+        """Where the kernel is not positive semi-definite, the answer is a stationary point, and there is no bound."""
+        if task.exact:
+            return result
+        spectrum = spectrum_of(task)
+        if -spectrum.least > spectrum.slight(task.tol, float(task.c.max())):
+            self._about_kernel = tell_indefinite(*spectrum)
+            found = result.certificate
+            status = Status.STATIONARY if found.status is Status.CONVERGED else found.status
+            result.certificate = replace(found, dual=-math.inf, status=status)
+        elif spectrum.n_seen < task.n:
+            self.__dict__.setdefault("_about_kernel", tell_unproven(task.n, spectrum.n_seen))
+        return result
+
+    def _keep_notes(self, notes: Iterable[str]) -> None:
+        note = self.__dict__.pop("_about_kernel", "")
+        super()._keep_notes([*notes, note] if note else notes)
 
     def _keep_support(self, kernel: Kernel, X: Any, order: Ints, beta: Reals) -> None:
         """Take over the coefficients of shape ``(n_problems, n)`` over the points ``X``, rows ``order`` of the data."""
@@ -249,20 +283,48 @@ class KernelMachine(Machine):
             return []
         return about_contradictions(X, number, order)
 
-    def _hard_margin(self, result: Result) -> float | None:
+    def _zero_is_best(self, certificate: Certificate, terms: Terms | LossTerms) -> bool:
+        """Whether weights of 0 are as good as any for a problem with this certificate and these terms."""
+        if self.nu is not None or not self._definite:
+            return False
+        scores = np.zeros(terms.n_rows)
+        if self._intercept == "free":
+            scores += best_intercept(terms, scores)
+        return zero_is_best(certificate, float(terms.cost(scores).sum()), float(self.tol))
+
+    def _notes_on_zero(self, zero: list[bool], what: str, notes: list[str]) -> list[str]:
+        """Notes on problems whose weights are 0, beside those there are."""
+        return tell_zero(zero, what, notes, kernel=not (isinstance(self.kernel, str) and self.kernel == "linear"))
+
+    @property
+    def _definite(self) -> bool:
+        """Whether lower bounds are surely such."""
+        return not self._by_kernel or self.kernel_.definite
+
+    def _hard_margin(self, result: Result) -> HardMargin | None:
         """See :func:`~maxmargin._notes.hard_margin`; of a problem with two classes."""
         assert result._run is not None
         task: Any = result._run.task
         terms = task.terms
-        if self.nu is not None or isinstance(task, Ball) or not isinstance(terms, Terms) or terms.squared:
+        if self.nu is not None or isinstance(task, Ball) or not task.exact:
             return None
-        if not task.exact:
-            return None
+        total = float(task.weight.sum())
+        if not isinstance(terms, Terms):
+            falls_for_ever = isinstance(terms.loss, Logistic | Exponential)
+            at_zero = float(terms.loss.value(np.zeros(1))[0])
+            return (
+                without_minimum(result.certificate, total, float(task.weight.min()), at_zero)
+                if falls_for_ever
+                else None
+            )
+        margin = terms.margin[:, 0]
+        if terms.squared:
+            least = float((task.weight * margin * margin).min())
+            return hard_margin(result.certificate, total, least, float(self.tol), squared=True)
         beta = result.w[: task.n] if self._by_kernel else result.dual_point.beta
         if not below(beta, task.c):
             return None
-        least = float((task.weight * terms.margin[:, 0]).min())
-        return hard_margin(result.certificate, float(task.weight.sum()), least, float(self.tol))
+        return hard_margin(result.certificate, total, float((task.weight * margin).min()), float(self.tol))
 
     def _intercept_of(self, beta: Reals, thresholds: Reals) -> float:
         """The intercept of one problem with weights ``[beta, thresholds]``."""
@@ -376,6 +438,17 @@ class KernelMachine(Machine):
         self.support_, self.dual_coef_, self.support_vectors_ = support.astype(np.int64), beta, points
 
 
+def kernel_solvers(cache_mb: float) -> dict[str, Any]:
+    """Solvers of machines with a kernel or nu, by name."""
+    return {
+        "auto": KernelAutomatic(cache_mb),
+        "block_smo": BlockSMO(cache_mb),
+        "interior_point": KernelInteriorPoint(),
+        "newton": KernelNewton(),
+        "projected_gradient": ProjectedGradient(cache_mb=cache_mb),
+    }
+
+
 def dual_of(result: Result, d: int, part: Ints | None = None) -> tuple[Ints, Reals, float]:
     """The dual point of a linear problem with ``d`` features over some of the rows; the result lets go of it.
 
@@ -392,6 +465,14 @@ def dual_of(result: Result, d: int, part: Ints | None = None) -> tuple[Ints, Rea
     used = np.flatnonzero(point.beta)
     residual = float(np.linalg.norm(result.w[:d] - point.w[:d]))
     return used if part is None else part[used], point.beta[used], residual
+
+
+def bounded_together(results: list[Result]) -> None:
+    """Problems of one certificate: one that ends without a bound leaves none for their sum."""
+    if any(result.certificate.status is Status.STATIONARY for result in results):
+        for result in results:
+            if result.certificate.status is Status.CONVERGED:
+                result.certificate = replace(result.certificate, status=Status.STATIONARY)
 
 
 def points_of(kernel: Any, X: Any, rows: Ints) -> Any:

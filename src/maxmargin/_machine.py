@@ -7,8 +7,9 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.base import is_regressor
 
-from ._estimator import MarginEstimator, check_number
+from ._estimator import MarginEstimator, check_number, choose_solver
 from ._warm import Ends
 from .data._mapped_rows import rows_of
 from .errors import DataError
@@ -62,11 +63,14 @@ class Machine(MarginEstimator):
     def _check_machine(self) -> Any:
         """Check the shared parameters; returns the solver."""
         self._check_parameters()
-        if isinstance(self.solver, str) and self.solver in _SOLVERS:
-            return _SOLVERS[self.solver]
-        if isinstance(self.solver, tuple(type(solver) for solver in _SOLVERS.values())):
-            return self.solver
-        raise ValueError(f"solver must be one of {sorted(_SOLVERS)} or an object of theirs, not {self.solver!r}")
+        return choose_solver(self, _SOLVERS.__getitem__, self._what_is_solved)
+
+    @property
+    def _what_is_solved(self) -> str:
+        """As it stands in messages about solvers; only a hard margin with a kernel comes here with one."""
+        if getattr(self, "_by_kernel", False):
+            return "hard margins"
+        return "linear regression" if is_regressor(self) else "linear machines"
 
     def _solver_names(self) -> list[str]:
         return list(_SOLVERS)

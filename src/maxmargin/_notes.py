@@ -10,10 +10,16 @@ unlike scales           the largest scale of a feature is at least 1,000 times t
                         the largest of its values less the smallest one where adding a constant to the feature changes
                         nothing, else the largest absolute value, also of sparse rows; of constant ones there is none
 size                    linear machines: the largest scale is above 10,000 or below 1/10,000
-constant features       dense data of at most a million values, where adding a constant changes nothing
+constant features       dense data of at most a million values, where adding a constant changes nothing; sparse rows
+                        only where all are 0
 contradictions          classes, up to 100,000 values: equal rows have different classes
-hard margin             plain hinge: see :func:`hard_margin`
+weights of 0            the objective of weights of 0, with the best intercept, is within the tolerance of the lower
+                        bound, and above 0; not of nu forms and of kernels that may be indefinite
+hard margin             hinge and its square: see :func:`hard_margin`; logistic and exponential loss: see
+                        :func:`without_minimum`
 all inside the tube     regression: the best weights are 0
+not definite            the kernel matrix, or a part of it, has an eigenvalue below 0
+maybe not definite      more points than are looked at, with a kernel that is not known to be positive semi-definite
 ======================  ============================================================================================
 
 For the scales at most about a million values are looked at, of sparse rows 130,000 stored ones, in blocks of rows at
@@ -24,7 +30,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -33,7 +39,10 @@ from numpy.typing import NDArray
 from .problem import Certificate
 from .structures.rows import FEW_ENTRIES, equal_pairs
 
-__all__ = ["about_contradictions", "about_scales", "below", "hard_margin", "tell_hard_margin"]
+__all__ = [
+    "HardMargin", "about_contradictions", "about_order", "about_scales", "below", "hard_margin", "tell_hard_margin",
+    "tell_indefinite", "tell_unproven", "tell_zero", "without_minimum", "zero_is_best",
+]  # fmt: skip
 
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -46,6 +55,23 @@ _SHOWN = 3
 _SLIGHT = 3.0
 _BELOW = 1.0 - 1e-3
 _ROUNDING = 1e-12
+_HARDLY = 1e-3
+_ALL_CONSTANT = "the features have the same value in all rows"
+
+
+class HardMargin(NamedTuple):
+    """What is known of a problem that is as good as one with a hard margin.
+
+    Attributes
+    ----------
+    change : float
+        By how much of itself the objective can change at most as ``C`` grows; of ``"smooth"`` losses the mean loss.
+    kind : {"hinge", "squared", "smooth"}
+        The loss.
+    """
+
+    change: float
+    kind: Literal["hinge", "squared", "smooth"] = "hinge"
 
 
 def about_scales(X: Any, names: Any, *, shifts: bool, C: float | None = None, kernel: str = "linear") -> list[str]:
@@ -68,7 +94,7 @@ def about_scales(X: Any, names: Any, *, shifts: bool, C: float | None = None, ke
     else:
         scale = high - low
     if not (scale > 0.0).any():
-        return []
+        return _about_constants(low == high, step, names) if shifts or sp.issparse(X) else []
     top, bottom = int(scale.argmax()), int(np.where(scale > 0.0, scale, np.inf).argmin())
     largest, smallest = float(scale[top]), float(scale[bottom])
     notes = []
@@ -90,11 +116,52 @@ def about_scales(X: Any, names: Any, *, shifts: bool, C: float | None = None, ke
             f"the features are of size {largest:.2g}: C={C:g} acts on them as C={C * largest * largest:.2g} would on "
             "features of size 1"
         )
-    flat = np.flatnonzero(low == high)
-    if shifts and len(flat) and step == 1 and not sp.issparse(X):
-        shown = ", ".join(_feature(int(j), names) for j in flat[:_SHOWN]) + (", ..." if len(flat) > _SHOWN else "")
-        notes.append(f"{len(flat)} of {len(low)} features have the same value in all rows ({shown}): no effect")
+    if shifts and not sp.issparse(X):
+        notes += _about_constants(low == high, step, names)
     return notes
+
+
+def _about_constants(constant: NDArray[np.bool_], step: int, names: Any) -> list[str]:
+    """A note on features that are the same in all rows, which were all looked at where ``step`` is 1."""
+    flat = np.flatnonzero(constant)
+    if not len(flat) or step > 1:
+        return []
+    if len(flat) == len(constant):
+        return [f"all of {_ALL_CONSTANT}: they have no effect, and every row has the same score"]
+    shown = ", ".join(_feature(int(j), names) for j in flat[:_SHOWN]) + (", ..." if len(flat) > _SHOWN else "")
+    return [f"{len(flat)} of {len(constant)} features have the same value in all rows ({shown}): no effect"]
+
+
+def zero_is_best(certificate: Certificate, at_zero: float, tol: float) -> bool:
+    """Whether the objective ``at_zero`` of weights of 0 is positive, and within the tolerance of the lower bound."""
+    return at_zero > 0.0 and at_zero - certificate.dual <= tol * at_zero
+
+
+def tell_zero(zero: Sequence[bool], what: str, notes: Sequence[str], *, kernel: bool | None = False) -> list[str]:
+    """A note on problems of which :func:`zero_is_best` says so.
+
+    Parameters
+    ----------
+    zero : sequence of bool
+        For each of the problems.
+    what : str
+        What the weights should do, after "do not": ``"tell the classes apart"``.
+    notes : sequence of str
+        Those there are: nothing is added where one says that all features are constant.
+    kernel : bool or None
+        Whether the scores are those of a kernel; None where there can be none.
+    """
+    if not any(zero) or any(_ALL_CONSTANT in note for note in notes):
+        return []
+    which = "" if all(zero) else f"in {sum(zero)} of {len(zero)} two-class problems "
+    what_there_is = "values of the kernel" if kernel else "features"
+    other = "other features or" if kernel is None else "other features, a kernel, or"
+    if kernel:
+        other = "other features, another kernel or gamma, or"
+    return [
+        f"{which}weights of 0 are as good as any, within the tolerance: with this C the {what_there_is} do not {what}; "
+        f"try {other} a larger C"
+    ]
 
 
 def about_contradictions(X: Any, number: Ints, rows: Ints) -> list[str]:
@@ -123,28 +190,81 @@ def about_contradictions(X: Any, number: Ints, rows: Ints) -> list[str]:
     return [f"{what} in the data under more than one class ({shown}): no model can get all of these right"]
 
 
-def hard_margin(certificate: Certificate, total: float, least: float, tol: float) -> float | None:
+def hard_margin(
+    certificate: Certificate, total: float, least: float, tol: float, *, squared: bool = False
+) -> HardMargin | None:
     """How much a larger ``C`` can change at most: a proof that a machine with hinges has the hard margin, or None.
 
     Let ``xi`` be the largest share of a wanted margin that is missing. Then ``w / (1 - xi)`` has all margins: its
     penalty bounds the optimum for every ``C`` from above, and the lower bound at hand holds for all larger ones.
     The relative difference is returned where it is at most three times the tolerance.
 
+    With squared hinges a slack is left for every ``C``, and the difference is what is still to come.
+
     Parameters
     ----------
     certificate : Certificate
         Of one problem.
     total, least : float
-        Sum of the weights, and the smallest one (times its wanted margin).
+        Sum of the weights, and the smallest one (times its wanted margin; times its square for squared hinges).
     tol : float
+    squared : bool
+        Whether the hinges are squared.
     """
     slack = certificate.risk_bound * total
     missing = slack / least  # at least the largest of all
+    if squared:
+        missing = math.sqrt(missing)
     if not missing < 1.0 or certificate.dual <= 0.0:
         return None
     penalty = (certificate.primal - certificate.C * slack) / (1.0 - missing) ** 2
     change = 1.0 - certificate.dual / penalty
-    return max(change, 0.0) if change <= _SLIGHT * tol else None
+    return HardMargin(max(change, 0.0), "squared" if squared else "hinge") if change <= _SLIGHT * tol else None
+
+
+def without_minimum(certificate: Certificate, total: float, least: float, at_zero: float) -> HardMargin | None:
+    """Whether a machine whose loss falls for ever has separable data and next to no loss left, or None.
+
+    No row can have a loss above ``total risk / least``; where that is below the loss of a score of 0, every row is on
+    its right side. Along the path of a growing ``C`` the weights then grow for ever, and their direction comes to that
+    of the hard margin (Rosset, Zhu, Hastie, NIPS 2003).
+
+    Parameters
+    ----------
+    certificate : Certificate
+        Of one problem.
+    total, least : float
+        Sum of the weights, and the smallest one.
+    at_zero : float
+        The loss of a score of 0.
+    """
+    mean = certificate.risk_bound
+    return HardMargin(mean, "smooth") if mean <= _HARDLY and mean * total < least * at_zero else None
+
+
+def about_order(
+    certificate: Certificate, loss: str, C: float, total: float, least: float | None, tol: float, notes: Sequence[str]
+) -> list[str]:
+    """Notes on a machine that learns an order of pairs: weights of 0, and a hard margin.
+
+    Parameters
+    ----------
+    certificate : Certificate
+    loss : {"hinge", "squared_hinge"}
+    C : float
+    total : float
+        Sum of the weights of the pairs; each costs 1 where all scores are the same.
+    least : float or None
+        The smallest of them; None where there are ties too, which leave no hard margin.
+    tol : float
+    notes : sequence of str
+        Those there are.
+    """
+    out = tell_zero([zero_is_best(certificate, C * total, tol)], "put the pairs in order", notes, kernel=None)
+    if least is not None:
+        change = hard_margin(certificate, total, least, tol, squared=loss == "squared_hinge")
+        out += tell_hard_margin([change], "all pairs are in order")
+    return out
 
 
 def below(beta: Reals, upper: Reals) -> bool:
@@ -152,17 +272,46 @@ def below(beta: Reals, upper: Reals) -> bool:
     return bool((np.abs(beta) < _BELOW * upper).all())
 
 
-def tell_hard_margin(changes: Sequence[float | None], separable: str = "the data are separable") -> list[str]:
-    """A note on problems of which :func:`hard_margin` says so."""
+def tell_hard_margin(changes: Sequence[HardMargin | None], separable: str = "the data are separable") -> list[str]:
+    """A note on problems of one loss of which :func:`hard_margin` or :func:`without_minimum` says so."""
     hard = [change for change in changes if change is not None]
     if not hard:
         return []
-    most = max(hard)
+    most = max(each.change for each in hard)
     bound = f" (the objective by {_percent(most)} at most)" if most > _ROUNDING else ""
-    effect = f"a larger C changes nothing{bound}: this is the hard margin"
+    left, share, effect = {
+        "hinge": ("no slack is left", "without slack", f"a larger C changes nothing{bound}: this is the hard margin"),
+        "squared": (
+            "hardly any slack is left",
+            "nearly without slack",
+            f"a larger C changes hardly anything{bound}: this is nearly the hard margin",
+        ),
+        "smooth": (
+            f"the mean loss is {most:.1g}",
+            f"have a mean loss of at most {most:.1g}",
+            "as C grows the weights grow without end, and their direction comes to that of the hard margin",
+        ),
+    }[hard[0].kind]
     if len(changes) == 1:
-        return [f"{separable} and no slack is left: {effect}"]
-    return [f"{len(hard)} of {len(changes)} two-class problems are separable and without slack: for these {effect}"]
+        return [f"{separable} and {left}: {effect}"]
+    return [f"{len(hard)} of {len(changes)} two-class problems are separable and {share}: for these {effect}"]
+
+
+def tell_indefinite(least: float, largest: float, n_seen: int) -> str:
+    """A note on a kernel matrix with an eigenvalue below 0, see :mod:`maxmargin.solvers.kernel.definiteness`."""
+    return (
+        f"the kernel is not positive semi-definite on these points (smallest eigenvalue {least:.3g} among {n_seen} of "
+        f"them, values of up to {largest:.3g}): the problem is not convex, the answer is a stationary point of it, and "
+        "there is no lower bound"
+    )
+
+
+def tell_unproven(n: int, n_seen: int) -> str:
+    """A note on a kernel matrix of which only a part was looked at, without finding anything."""
+    return (
+        f"the lower bound holds if the kernel is positive semi-definite, which is true for the {n_seen} of {n} points "
+        "that were looked at"
+    )
 
 
 def _percent(share: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,11 @@ from numpy.typing import NDArray
 
 from ._kernel_machine import KernelMachine
 from .data._mapped_rows import rows_of
-from .losses import Hinge, Logistic, MarginLoss, Perceptron, SquaredHinge, margin_loss
+from .losses import MARGIN_LOSSES, Hinge, Logistic, MarginLoss, Perceptron, SquaredHinge, margin_loss
 from .solvers.linear.stream import Stream
 from .structures.base import check_magnitude
 
-__all__ = ["Streams", "check_streaming", "classes_of", "stream_loss", "used_rows"]
+__all__ = ["Streams", "classes_of", "stream_loss", "used_rows"]
 
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -76,30 +77,24 @@ def can_stream(estimator: KernelMachine) -> bool:
     AttributeError
         Names the parameter that leaves none.
     """
+    name = type(estimator).__name__
     if estimator._by_kernel:
-        name = type(estimator).__name__
         what = f"kernel={estimator.kernel!r}" if estimator.nu is None else "nu"
         raise AttributeError(f"{name}: partial_fit is for kernel='linear', not for {what}")
-    return True
-
-
-def check_streaming(estimator: KernelMachine) -> None:
-    """Refuse parameters that a stream cannot follow.
-
-    Raises
-    ------
-    ValueError
-        Names the parameter.
-    """
-    name = type(estimator).__name__
-    estimator._check_parameters()
     if not (isinstance(estimator.solver, str) and estimator.solver in ("auto", "subgradient")):
-        raise ValueError(
+        raise AttributeError(
             f"{name}: partial_fit goes by stochastic subgradients: solver must be 'auto' or 'subgradient', not "
             f"{estimator.solver!r}"
         )
     if isinstance(getattr(estimator, "class_weight", None), str):
-        raise ValueError(f"{name}: partial_fit cannot count the classes of a whole stream: class_weight must be a dict")
+        raise AttributeError(
+            f"{name}: partial_fit cannot count the classes of a whole stream: class_weight must be a dict"
+        )
+    loss: Any = getattr(estimator, "loss", None)
+    if isinstance(loss, MarginLoss) or (isinstance(loss, str) and loss in MARGIN_LOSSES):
+        with suppress(ValueError):  # what is no loss of the estimator is refused by the call
+            stream_loss(loss)
+    return True
 
 
 def stream_loss(loss: str | MarginLoss) -> MarginLoss:
@@ -107,14 +102,16 @@ def stream_loss(loss: str | MarginLoss) -> MarginLoss:
 
     Raises
     ------
-    ValueError
+    AttributeError
         For one whose slope or curvature has no bound, and for a user's own.
+    ValueError
+        For what is none.
     """
     found = margin_loss(loss)
     kinds = (Hinge, SquaredHinge, Logistic, Perceptron)
     if type(found) not in kinds:
         names = ", ".join(kind.name for kind in kinds)
-        raise ValueError(f"partial_fit is for the losses {names}, not for {loss!r}")
+        raise AttributeError(f"partial_fit is for the losses {names}, not for {loss!r}")
     return found
 
 

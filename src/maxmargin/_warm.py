@@ -70,20 +70,20 @@ class Ends:
     n: int
     by_kernel: bool
     before: Ends | None = None
-    ends: list[tuple[Reals, Reals]] = field(default_factory=list)
+    ends: list[tuple[Reals, Reals, str]] = field(default_factory=list)
 
     def start(self, rows: Ints, n_weights: int) -> WarmStart | None:
         """Where the next problem is to begin: on these rows, with so many weights beside those of a kernel's rows."""
         k, before = len(self.ends), self.before
         if before is None or (before.n, before.by_kernel) != (self.n, self.by_kernel) or k >= len(before.ends):
             return None
-        w, beta = before.ends[k]
+        w, beta, solver = before.ends[k]
         if len(w) != n_weights:  # with another intercept or other features
             return None
-        return WarmStart(np.concatenate([beta[rows], w]) if self.by_kernel else w, beta=beta[rows])
+        return WarmStart(np.concatenate([beta[rows], w]) if self.by_kernel else w, beta=beta[rows], solver=solver)
 
-    def keep(self, rows: Ints, w: Reals, beta: Reals) -> None:
-        """The end of the next problem on these rows; of a kernel machine ``w`` are the thresholds alone."""
+    def keep(self, rows: Ints, w: Reals, beta: Reals, solver: str) -> None:
+        """The end of the next problem on these rows, and its solver; of a kernel machine ``w`` are the thresholds."""
         everywhere = np.zeros(self.n)
         everywhere[rows] = beta
-        self.ends.append((w, everywhere))
+        self.ends.append((w, everywhere, solver))

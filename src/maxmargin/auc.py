@@ -11,10 +11,12 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._class_weight import class_factors
+from ._class_weight import class_factors, without_zero_classes
 from ._estimator import MarginEstimator, check_one_kind, check_sample_weight
 from ._machine import counted
+from ._notes import about_contradictions, about_order, about_scales
 from .errors import DataError
+from .ranking import ONE_FOR_PAIRS
 from .solvers.base import WarmStart
 from .solvers.linear.rows import Rows
 from .solvers.loop import Result, run_to_tolerance
@@ -53,7 +55,7 @@ class AUCClassifier(ClassifierMixin, MarginEstimator):
     loss : {"hinge", "squared_hinge"}, default="hinge"
     class_weight : dict, "balanced" or None, default=None
         Factors on the training errors that the intercept is chosen by. They have no effect on ``coef_``: on every
-        pair they would be the same.
+        pair they would be the same. A class of factor 0 is absent.
     tol : float, default=1e-3
         Relative duality gap at which to stop.
     max_passes : int, default=10000
@@ -78,9 +80,11 @@ class AUCClassifier(ClassifierMixin, MarginEstimator):
     certificate_ : Certificate
         Of one example, the set of all pairs: its risk is the weighted share of training pairs in wrong order, equal
         scores included, which is one minus the AUC where no scores are equal; its bound is their mean slack.
+    notes_ : tuple of str
+        See :class:`~maxmargin.SVMClassifier`.
     history_ : list of Record
-    solver_ : str
-        The algorithm.
+    solver_, solver_reason_ : str
+        The algorithm, and why it was taken.
     n_iter_ : int
         Passes over the data.
 
@@ -100,6 +104,7 @@ class AUCClassifier(ClassifierMixin, MarginEstimator):
     classes_: NDArray[Any]
     coef_: Reals
     intercept_: Reals
+    solver_reason_: str
 
     def __init__(
         self,
@@ -162,7 +167,7 @@ class AUCClassifier(ClassifierMixin, MarginEstimator):
         X, truth = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
         check_classification_targets(truth)
         n = len(truth)
-        weight = check_sample_weight(sample_weight, n)
+        weight = without_zero_classes(self.class_weight, check_sample_weight(sample_weight, n), truth)
         used = np.ones(n, np.bool_) if weight is None else weight > 0
         classes = np.unique(truth[used])  # a class whose rows all have weight 0 is absent
         if len(classes) != 2:
@@ -182,15 +187,29 @@ class AUCClassifier(ClassifierMixin, MarginEstimator):
         if factors is not None:
             cost *= (factors / factors.max())[number]
         self.intercept_ = np.array([-best_threshold(rows.scores(result.w), number == 1, cost)])
+        self._keep_notes(self._notes(X, order, number, weight, result))
+        self.solver_reason_ = ONE_FOR_PAIRS
         self._finish(result)
         return self
+
+    def _notes(
+        self, X: Any, order: NDArray[np.int64], number: NDArray[np.int64], weight: Reals, result: Result
+    ) -> list[str]:
+        notes = about_scales(X, getattr(self, "feature_names_in_", None), shifts=True, C=float(self.C))
+        notes += about_contradictions(X, number, order)
+        of_class = [weight[number == k] for k in range(2)]
+        k = self._factor(number, weight)
+        total, least = (k * float(np.prod([each(s) for s in of_class])) for each in (np.sum, np.min))
+        return notes + about_order(result.certificate, self.loss, float(self.C), total, least, float(self.tol), notes)
+
+    def _factor(self, number: NDArray[np.int64], weight: Reals) -> float:
+        """``k``, the factor of all pairs."""
+        return float((1.0 / np.bincount(number, weights=weight)).sum()) if self.C_per == "row" else 1.0
 
     def _fit_pairs(self, rows: Rows, number: NDArray[np.int64], weight: Reals) -> Result:
         queries = group(number.astype(np.float64), np.zeros(len(number), np.int64), weight=weight)
         check_pairs(queries, "sample_weight")
-        factor = np.ones(1)
-        if self.C_per == "row":
-            factor[0] = (1.0 / np.bincount(number, weights=weight)).sum()
+        factor = np.array([self._factor(number, weight)])
         initial = None
         if self.warm_start and getattr(self, "coef_", np.empty(0)).shape == (1, rows.shape[1]):
             initial = WarmStart(self.coef_[0])
@@ -224,6 +243,7 @@ class AUCClassifier(ClassifierMixin, MarginEstimator):
             "coef": self.coef_,
             "intercept": self.intercept_,
             "feature_names": None if names is None else names.tolist(),
+            "solver_reason": self.solver_reason_,
         }
 
     def _from_parts(self, parts: dict[str, Any]) -> None:
@@ -241,6 +261,7 @@ class AUCClassifier(ClassifierMixin, MarginEstimator):
                 raise ValueError(f"{len(names)} names for {coef.shape[1]} features")
             self.feature_names_in_ = np.array(names, dtype=object)
         self.classes_, self.coef_, self.intercept_, self.n_features_in_ = classes, coef, intercept, coef.shape[1]
+        self.solver_reason_ = str(parts.get("solver_reason", ONE_FOR_PAIRS))
 
 
 def best_threshold(scores: Reals, positive: NDArray[np.bool_], cost: Reals) -> float:

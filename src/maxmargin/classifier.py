@@ -14,12 +14,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._class_weight import class_factors
+from ._class_weight import class_factors, without_zero_classes
 from ._estimator import check_one_kind, check_sample_weight
-from ._kernel_machine import KernelMachine, canonical, dual_of, nu_for_classes, points_of
+from ._kernel_machine import KernelMachine, bounded_together, canonical, dual_of, nu_for_classes, points_of
 from ._machine import check_margin, check_switches
-from ._notes import tell_hard_margin
-from ._partial_fit import Streams, can_stream, check_streaming, classes_of, stream_loss, used_rows
+from ._notes import HardMargin, tell_hard_margin
+from ._partial_fit import Streams, can_stream, classes_of, stream_loss, used_rows
 from ._warm import Encoded, Ends
 from .data._mapped_rows import rows_of
 from .errors import DataError
@@ -85,7 +85,7 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
     penalize_intercept : bool, default=False
         Treat the intercept as the weight of a constant feature 1, as LIBLINEAR does with ``-B 1``.
     class_weight : dict, "balanced" or None, default=None
-        Factors on ``C`` for the rows of each class.
+        Factors on ``C`` for the rows of each class; one of factor 0 is absent, as if its rows had weight 0.
     tol : float, default=1e-3
         Relative duality gap at which to stop.
     max_passes : int, default=1000
@@ -136,7 +136,7 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
     certificate_ : Certificate
     notes_ : tuple of str
         What there is to say about the data, a line each: features of very unlike scales, features without effect, equal
-        rows in different classes, a hard margin. Most often there is nothing.
+        rows in different classes, weights that may as well be 0, a hard margin. Most often there is nothing.
     history_ : list of Record
         Of the hardest problem.
     solver_, solver_reason_ : str
@@ -237,6 +237,7 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
         results, changes = self._fit_all(data, solver, ends)
         self._keep_ends(ends)
         notes = self._notes_on(data.X) + self._notes_on_classes(data.X, data.number, data.order)
+        notes += self._notes_on_zero(self._zeros(data, results), "tell the classes apart", notes)
         self._keep_notes(notes + tell_hard_margin(changes))
         self._take_over(results)
         return self
@@ -256,15 +257,14 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
         X, truth = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
         check_classification_targets(truth)
         n = len(truth)
-        weight, wanted = check_sample_weight(sample_weight, n), check_margin(margin, n)
+        weight = without_zero_classes(self.class_weight, check_sample_weight(sample_weight, n), truth)
+        wanted = check_margin(margin, n)
         used = np.ones(n, np.bool_) if weight is None else weight > 0
         classes = np.unique(truth[used])  # a class whose rows all have weight 0 is absent
         number = np.minimum(np.searchsorted(classes, truth), len(classes) - 1)
         if len(classes) < 2:
             raise DataError(f"SVMClassifier needs at least two classes; y has one class only: {classes.tolist()[0]!r}")
         factors = class_factors(self.class_weight, classes, truth, used)
-        if factors is not None and not factors.all():
-            weight = np.where(used & (factors[number] > 0.0), 1.0 if weight is None else weight, 0.0)
         groups = (
             number if wanted is None else np.unique(np.column_stack([number, wanted]), axis=0, return_inverse=True)[1]
         )
@@ -277,7 +277,7 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
         return Encoded(X, order, counts, weight, wanted, number, n)
 
     @property
-    def _fit_all(self) -> Callable[[Encoded, Any, Ends], tuple[list[Result], list[float | None]]]:
+    def _fit_all(self) -> Callable[[Encoded, Any, Ends], tuple[list[Result], list[HardMargin | None]]]:
         """Gives the answers of all problems for a solver, and for each what :meth:`_hard_margin` says."""
         return self._fit_all_by_kernel if self._by_kernel else self._fit_all_linear
 
@@ -311,12 +311,14 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
         Raises
         ------
         ValueError
-            For invalid parameters or data, for losses other than hinge, squared hinge, logistic and perceptron, for
-            ``class_weight="balanced"``, and for parameters changed between two calls.
+            For invalid parameters or data, and for parameters changed between two calls.
+        AttributeError
+            With a kernel or ``nu``, another solver, losses other than hinge, squared hinge, logistic and perceptron,
+            and ``class_weight="balanced"``: there is no such method then.
         KeyboardInterrupt
             After Ctrl-C, when the piece has been used in part.
         """
-        check_streaming(self)
+        self._check_parameters()
         check_switches(self)
         loss = stream_loss(self.loss)
         if self.multi_class not in ("ovr", "ovo"):
@@ -348,7 +350,7 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
         streams.take_over(self, len(order))
         return self
 
-    def _fit_all_linear(self, data: Encoded, solver: Any, ends: Ends) -> tuple[list[Result], list[float | None]]:
+    def _fit_all_linear(self, data: Encoded, solver: Any, ends: Ends) -> tuple[list[Result], list[HardMargin | None]]:
         results, duals, changes = [], [], []
         X, order, weight, wanted, number = data.X, data.order, data.weight, data.wanted, data.number
         n_weights = X.shape[1] + bool(self.fit_intercept)
@@ -357,7 +359,7 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
             s, m = (weight, wanted) if part is None else (weight[part], None if wanted is None else wanted[part])
             terms = margin_terms(margin_loss(self.loss), sign, self._costs(s), m)
             result = self._fit_linear(rows, terms, s, solver, signs=True, warm=ends.start(places, n_weights))
-            ends.keep(places, result.w, result.dual_point.beta)
+            ends.keep(places, result.w, result.dual_point.beta, result.certificate.solver)
             results.append(result)
             changes.append(self._hard_margin(result))
             duals.append(dual_of(result, X.shape[1], part))
@@ -369,7 +371,9 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
         self.intercept_ = np.array([result.w[d] if self.fit_intercept else 0.0 for result in results])
         return results, changes
 
-    def _fit_all_by_kernel(self, data: Encoded, solver: Any, ends: Ends) -> tuple[list[Result], list[float | None]]:
+    def _fit_all_by_kernel(
+        self, data: Encoded, solver: Any, ends: Ends
+    ) -> tuple[list[Result], list[HardMargin | None]]:
         X, order, weight, wanted, number = data.X, data.order, data.weight, data.wanted, data.number
         if data.kernel is None:
             data.kernel = self._make_kernel(X, data.counts)
@@ -396,19 +400,34 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
                     warm=ends.start(order[rows], 2),
                 )  # fmt: skip
                 beta, intercept = canonical(result.w[: len(rows)], result.w[len(rows) :], float(self.nu))
-            ends.keep(order[rows], result.w[len(rows) :], result.w[: len(rows)])
+            ends.keep(order[rows], result.w[len(rows) :], result.w[: len(rows)], result.certificate.solver)
             results.append(result)
             changes.append(self._hard_margin(result))
             result.release()
             intercepts.append(intercept)
             coefficients.append(np.zeros(len(order)))
             coefficients[-1][rows] = beta
+        bounded_together(results)
         self.intercept_ = np.array(intercepts)
         self._keep_support(kernel, X, order, np.array(coefficients))  # coef_ too, of a linear kernel
         of_row = dict(zip(order.tolist(), number.tolist(), strict=True))
         support = np.array([of_row[row] for row in self.support_.tolist()], np.int64)
         self.n_support_ = np.bincount(support, minlength=len(self.classes_))
         return results, changes
+
+    def _zeros(self, data: Encoded, results: list[Result]) -> list[bool]:
+        """For each problem whether weights of 0 are as good as any."""
+        out = []
+        for (part, sign, _), result in zip(self._problems(data.number), results, strict=True):
+            rows = slice(None) if part is None else part
+            wanted, c = None, self._costs(data.weight[rows])
+            if data.wanted is None:  # where all scores are 0 rows differ by their signs alone
+                sign, c = np.array([1.0, -1.0]), np.array([c[sign > 0.0].sum(), c[sign < 0.0].sum()])
+            else:
+                wanted = data.wanted[rows]
+            terms = margin_terms(margin_loss(self.loss), sign, c, wanted)
+            out.append(self._zero_is_best(result.certificate, terms))
+        return out
 
     def _problems(self, number: Ints) -> Iterator[tuple[Ints | None, Reals, str]]:
         """Rows (None: all) and signs of every two-class problem, and what it is in messages."""

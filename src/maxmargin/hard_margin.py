@@ -20,6 +20,7 @@ from ._machine import Machine, check_switches
 from .errors import DataError, InseparableError
 from .solvers.hard_margin import HardMargin
 from .solvers.kernel.factor import MOST_POINTS, factor_of
+from .solvers.kernel.row_cache import KernelValues
 from .solvers.linear.rows import Rows
 from .solvers.linear.separation import Conflict, separate
 from .solvers.loop import Result
@@ -95,6 +96,8 @@ class HardMarginSVM(ClassifierMixin, KernelMachine):
         With its parameters resolved.
     certificate_ : Certificate
         Its ``C`` is infinite.
+    notes_ : tuple of str
+        On features of very unlike scales, and of no effect; see :class:`~maxmargin.SVMClassifier`.
     history_ : list of Record
     solver_, solver_reason_ : str
         The algorithm, and why it was taken.
@@ -211,6 +214,7 @@ class HardMarginSVM(ClassifierMixin, KernelMachine):
             square -= float(self.intercept_[0]) ** 2
         self.margin_ = float((sign * task.scores(result.w)).min()) / math.sqrt(square) if square > 0.0 else 0.0
         result.release()
+        self._keep_notes(self._notes_on(X))
         result.certificate = replace(result.certificate, C=math.inf)
         self._take_over([result])
         return self
@@ -236,7 +240,10 @@ class HardMarginSVM(ClassifierMixin, KernelMachine):
                 "kernel, or SVMClassifier"
             )
         c = self._costs_above(X, Rows(factor), sign, order)
-        result = self._fit_kernel(kernel, X, hinge(sign, c), c, HardMargin(solver, factor), C=1.0, signs=True)
+        result = self._fit_kernel(
+            kernel, X, hinge(sign, c), c, HardMargin(solver, factor), C=1.0, signs=True,
+            values=KernelValues(factor=factor),
+        )  # fmt: skip
         self._keep_support(kernel, X, order, result.w[None, :n])
         self.intercept_ = np.array([self._intercept_of(result.w[:n], result.w[n:])])
         return result
@@ -249,7 +256,13 @@ class HardMarginSVM(ClassifierMixin, KernelMachine):
         self._refuse_equal_rows(X, rows, sign, order)
         # a penalised intercept is in the kernel, or else as good as a free one
         intercept = self._intercept == "free" if self._by_kernel else self.fit_intercept
-        found = separate(rows, sign, intercept, factor=self._by_kernel)
+        try:
+            with np.errstate(over="ignore"):  # infinite weights are refused below
+                found = separate(rows, sign, intercept, factor=self._by_kernel)
+        except OverflowError:
+            raise DataError(
+                "HardMarginSVM: the margin leaves the range of numbers; scale the features (values of about 1 are best)"
+            ) from None
         if isinstance(found, Conflict):
             self._refuse(sign[found.rows], order[found.rows])
         if not found <= _LARGEST:

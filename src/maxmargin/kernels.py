@@ -12,6 +12,9 @@ precomputed    the rows given are the values themselves
 callable       one's own ``function(A, B)``
 =============  ==============================================  ==================
 
+Of these sigmoid is not positive semi-definite in general, nor is poly with a negative coef0, and of the last two nobody
+knows: see :mod:`maxmargin.solvers.kernel.definiteness`.
+
 Squared distances are expanded as ``|x|^2 - 2 <x, z> + |z|^2``, which loses the small ones between points far from the
 origin; distances do not change when both points are moved, so the mean of the training data is taken off first. What is
 left is ``eps gamma |x - mean|^2``, with the ``eps`` of the number type asked for. Sparse rows cannot be moved without

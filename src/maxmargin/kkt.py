@@ -13,7 +13,8 @@ intercept               ``sum_i a_i y_i = 0`` where it is free, ``b = sum_i a_i 
 
 The slacks are ``xi_i = (m_i - y_i f_i)_+``. A free intercept follows from the multipliers: it is
 ``b = y_i m_i - <w, x_i>`` for every row with ``0 < a_i < C_i``. The mean over these rows is taken; where there are
-none, every ``b`` of an interval is as good, and its middle is taken.
+none, every ``b`` of an interval is as good, and its middle is taken. Multipliers that are far from the optimum may
+leave no such ``b`` at all: then the nearest is taken, whose largest violation over these rows is the least.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from .classifier import SVMClassifier
 from .errors import DataError
 from .losses import Hinge, margin_loss
 from .problem import relative_gap
+from .solvers.bundle import Bundle
 from .structures.rows import FEW_ENTRIES, equal_pairs
 
 __all__ = ["CATEGORIES", "KKTReport", "kkt_report"]
@@ -46,6 +48,7 @@ CATEGORIES = ("outside", "on the margin", "inside, right", "wrong")
 
 _HOW = ("a = 0", "0 < a < C", "a = C, xi <= 1", "a = C, xi > 1")
 _SAME = 1e-6
+_ROUNDING = 1e-12
 _TOLERANCES = (1e-6, 0.1)
 
 
@@ -78,7 +81,7 @@ class KKTReport:
         The intercept that follows from the multipliers (``intercept_`` of the model is the best one for its weights).
     b_interval : (float, float)
         The smallest and the largest intercept that the rows on the margin say; without such rows, the interval of
-        intercepts that are as good. Both are ``b`` where the intercept is not free.
+        intercepts that are as good. Both are ``b`` where the intercept is not free, or where none is as it should be.
     weights : float64 array of shape (d,), or None
         ``w`` of a linear machine.
     primal, dual : float
@@ -91,6 +94,8 @@ class KKTReport:
         Up to which share of its bound a multiplier was taken for 0 or for the bound.
     name : str
     C : float
+    b_miss : float
+        Without rows on the margin: how far ``b`` is from what the worst rows want, where no ``b`` suits all; else 0.
     """
 
     rows: Ints
@@ -116,6 +121,7 @@ class KKTReport:
     tolerance: float
     name: str
     C: float
+    b_miss: float = 0.0
 
     @property
     def category_names(self) -> tuple[str, ...]:
@@ -154,6 +160,8 @@ class KKTReport:
             return self.intercept
         if self.counts[1]:
             return f"mean over the {self.counts[1]} rows on the margin"
+        if self.b_miss > 0.0:
+            return f"no b suits these multipliers; the nearest is off by {self.b_miss:.6g}"
         return "the middle of [{:.6g}, {:.6g}], all as good".format(*self.b_interval)
 
     def __str__(self) -> str:
@@ -217,7 +225,8 @@ def kkt_report(
     Raises
     ------
     DataError
-        For another loss, several classes, ``nu``, a model without multipliers, or data that are not those of the fit.
+        For another loss, several classes, ``nu``, the form over a ball (``Bundle(radius=...)``), a model without
+        multipliers, or data that are not those of the fit.
     """
     _check_model(model)
     if tolerance is None:
@@ -245,7 +254,7 @@ def kkt_report(
     sign, wanted, upper, beta = sign[rows], wanted[rows], float(model.C) * weight[rows], beta[rows]
     a = sign * beta
     at_zero, at_bound = a <= tolerance * upper, a >= (1.0 - tolerance) * upper
-    b, interval = _intercept(model._intercept, f, sign, wanted, at_zero, at_bound, beta)
+    b, interval, miss = _intercept(model._intercept, f, sign, wanted, at_zero, at_bound, beta)
     scores = f + b
     xi = np.maximum(wanted - sign * scores, 0.0)
     short = wanted - sign * scores - xi
@@ -288,6 +297,7 @@ def kkt_report(
         tolerance=tolerance,
         name=type(model).__name__,
         C=float(model.C),
+        b_miss=miss,
     )
 
 
@@ -297,6 +307,10 @@ def _check_model(model: Any) -> None:
     check_is_fitted(model, "intercept_")
     if model.nu is not None:
         raise DataError("kkt_report is for the form with C; this model has nu")
+    if isinstance(model.solver, Bundle) and model.solver.radius is not None:
+        raise DataError(
+            f"kkt_report is for the form with C; this model is the best in the ball of radius {model.solver.radius:g}"
+        )
     if not isinstance(margin_loss(model.loss), Hinge):
         raise DataError(f"kkt_report is for the hinge loss; this model has loss={model.loss!r}")
     if len(model.classes_) > 2:
@@ -350,18 +364,22 @@ def _intercept(
     at_zero: NDArray[np.bool_],
     at_bound: NDArray[np.bool_],
     beta: Reals,
-) -> tuple[float, tuple[float, float]]:
-    """The intercept that multipliers and scores without one say, and what there is to choose from."""
+) -> tuple[float, tuple[float, float], float]:
+    """The intercept that multipliers and scores without one say, what there is to choose from, and ``b_miss``."""
     if kind != "free":
         b = float(beta.sum()) if kind == "penalized" else 0.0
-        return b, (b, b)
+        return b, (b, b), 0.0
     at_margin = sign * wanted - f  # the intercept that puts the row on its margin
     free = ~(at_zero | at_bound)
     if free.any():
         said = at_margin[free]
-        return float(said.mean()), (float(said.min()), float(said.max()))
+        return float(said.mean()), (float(said.min()), float(said.max())), 0.0
     rises = (sign > 0.0) == at_zero  # rows that want an intercept of at least this much
     low = float(at_margin[rises].max(initial=-np.inf))
     high = float(at_margin[~rises].min(initial=np.inf))
     ends = [end for end in (low, high) if np.isfinite(end)]
-    return float(np.mean(ends)), (low, high)
+    b = float(np.mean(ends))
+    if low <= high:
+        return b, (low, high), 0.0
+    miss = 0.5 * (low - high)
+    return b, (b, b), miss if miss > _ROUNDING * float(1.0 + np.abs(at_margin).max()) else 0.0

@@ -2,7 +2,8 @@
 
 Every loss has its value, a subgradient, its conjugate ``sup_t (u t - loss(t))``, and its smoothness; a margin loss also
 says whether it bounds the zero-one loss and whether it is classification-calibrated, both decided by a theorem from its
-behaviour at 0. Users' own convex losses are :class:`CustomLoss`.
+behaviour at 0. Users' own convex losses are :class:`CustomLoss`, or classes derived from :class:`MarginLoss`: both are
+checked on a grid.
 
 Source of the calibration theorem: Bartlett, Jordan and McAuliffe, "Convexity, classification, and risk bounds" (Journal
 of the American Statistical Association, 2006), Theorem 2.
@@ -14,6 +15,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -40,6 +42,8 @@ __all__ = [
 Reals = NDArray[np.float64]
 _POINTS = 2001
 _FAR = 1e8
+_BESIDE = 1e-9
+_GRID = (-30.0, 30.0)
 
 
 class Loss(ABC):
@@ -104,12 +108,22 @@ class Loss(ABC):
 
 
 class MarginLoss(Loss):
-    """A loss of the margin ``t = y f``, with ``y`` plus or minus 1."""
+    """A loss of the margin ``t = y f``, with ``y`` plus or minus 1.
+
+    A class of one's own that is derived from this one is checked as a :class:`CustomLoss` is, its conjugate and its
+    ``slopes`` too, when an estimator takes it (:func:`margin_loss`) and before a theorem is applied to it.
+    """
 
     def slopes_at_zero(self) -> tuple[float, float]:
-        """Derivatives at 0 from the left and from the right."""
-        slope = float(self.derivative(0.0))
-        return slope, slope
+        """Derivatives at 0 from the left and from the right.
+
+        Of a loss with kinks those at margins of minus and plus 1e-9: the same if they differ by less than a millionth.
+        """
+        left, right = (float(each) for each in self.derivative(np.array([-_BESIDE, _BESIDE])))
+        if self.smooth or right - left <= 1e-6 * max(abs(left), abs(right)):
+            slope = float(self.derivative(0.0))
+            return slope, slope
+        return left, right
 
     @property
     def calibrated(self) -> bool:
@@ -117,7 +131,13 @@ class MarginLoss(Loss):
 
         A convex loss is iff it has a derivative at 0 and that is negative (Bartlett, Jordan, McAuliffe 2006, Theorem
         2).
+
+        Raises
+        ------
+        DataError
+            For a loss of one's own that is not convex.
         """
+        _check_convex(self)
         left, right = self.slopes_at_zero()
         return left == right and left < 0.0
 
@@ -127,7 +147,13 @@ class MarginLoss(Loss):
 
         A convex loss that is nowhere negative is iff its least value to the left of 0 is at least 1: that at 0, or, of
         a loss that rises there from the left, its minimum.
+
+        Raises
+        ------
+        DataError
+            For a loss of one's own that is not convex.
         """
+        _check_convex(self)
         rises = self.slopes_at_zero()[0] > 0.0
         return float(-self.conjugate(0.0) if rises else self.value(0.0)) >= 1.0
 
@@ -250,9 +276,6 @@ class Perceptron(MarginLoss):
     def derivative(self, t: ArrayLike) -> Reals:
         return np.where(_reals(t) < 0.0, -1.0, 0.0)
 
-    def slopes_at_zero(self) -> tuple[float, float]:
-        return -1.0, 0.0
-
     def conjugate(self, u: ArrayLike) -> Reals:
         return self._finite(u, np.zeros_like(_reals(u)))
 
@@ -370,7 +393,7 @@ class CustomLoss(MarginLoss):
     slope: Callable[[Reals], Any]
     bend: Callable[[Reals], Any] | None = None
     name: str = "custom"
-    grid: tuple[float, float] = (-30.0, 30.0)
+    grid: tuple[float, float] = _GRID
 
     def __post_init__(self) -> None:
         for what in ("function", "slope", "bend"):
@@ -380,65 +403,9 @@ class CustomLoss(MarginLoss):
         low, high = self.grid
         if not (math.isfinite(low) and math.isfinite(high) and low < 0.0 < high):
             raise ValueError(f"grid must be two numbers around 0, not {self.grid!r}")
-        t = np.linspace(low, high, _POINTS)
-        t[np.argmin(np.abs(t))] = 0.0
-        self._check_numbers(np.concatenate([[-_FAR], t, [_FAR]]))
-        self._check_slopes(t)
-        if self.smooth:
-            self._check_jumps(t)
+        _check_on_grid(self)
         ends = self.derivative(np.array([-_FAR, _FAR]))
         object.__setattr__(self, "slopes", (float(ends[0]), float(ends[1])))
-
-    def _check_numbers(self, t: Reals) -> None:
-        """All are numbers, finite but at both ends, and what must not be negative is not."""
-        inside = np.abs(t) < _FAR
-        for what in ("value", "slope", "bend") if self.smooth else ("value", "slope"):
-            numbers = {"value": self.value, "slope": self.derivative, "bend": self.curvature}[what](t)
-            k = _nearest(t, np.isnan(numbers) | (np.isinf(numbers) & inside))
-            if k is not None:
-                raise DataError(f"loss {self.name!r}: the {what} at {t[k]:g} is {numbers[k]:g}")
-            k = _nearest(t, numbers < 0.0)
-            if k is not None and what != "slope":
-                raise DataError(f"loss {self.name!r}: the {what} at {t[k]:g} is {numbers[k]:g}; it must be at least 0")
-
-    def _check_slopes(self, t: Reals) -> None:
-        """Slopes of chords never fall, and those given lie between them."""
-        values, slopes, step = self.value(t), self.derivative(t), np.diff(t)
-        rise = np.diff(values)
-        rounding = 1e-10 * (np.median(values) + values[1:] + values[:-1])
-        chord = rise / step
-        k = _nearest(t[1:-1], rise[1:] * step[:-1] - rise[:-1] * step[1:] < -step[1:] * (rounding[1:] + rounding[:-1]))
-        if k is not None:
-            raise DataError(
-                f"loss {self.name!r} is not convex near {t[k + 1]:g}: its slope falls from {chord[k]:g} to "
-                f"{chord[k + 1]:g}"
-            )
-        wrong = np.zeros(len(t), np.bool_)
-        wrong[:-1] |= slopes[:-1] * step - rise > rounding
-        wrong[1:] |= rise - slopes[1:] * step > rounding
-        k = _nearest(t, wrong)
-        if k is not None:
-            raise DataError(
-                f"loss {self.name!r}: the slope {slopes[k]:g} at {t[k]:g} is no subgradient; the values around it have "
-                f"slopes from {chord[max(k - 1, 0)]:g} to {chord[min(k, len(chord) - 1)]:g}"
-            )
-
-    def _check_jumps(self, t: Reals) -> None:
-        """Between any two points the slope rises steadily: bisection for where it rises the most finds no jump."""
-        slopes = self.derivative(t)
-        low, high = t[:-1], t[1:]
-        for _ in range(40):
-            middle = 0.5 * (low + high)
-            first = 2.0 * self.derivative(middle) >= self.derivative(low) + self.derivative(high)
-            low, high = np.where(first, low, middle), np.where(first, middle, high)
-        below, above = self.derivative(low), self.derivative(high)
-        rounding = 1e-9 * (np.median(np.abs(slopes)) + np.abs(slopes[:-1]) + np.abs(slopes[1:]))
-        k = _nearest(low, above - below > 1e-3 * np.diff(slopes) + rounding)
-        if k is not None:
-            raise DataError(
-                f"loss {self.name!r}: its slope jumps from {below[k]:g} to {above[k]:g} at {high[k]:g}; leave out "
-                "bend, or smooth the kink"
-            )
 
     @property
     def smooth(self) -> bool:
@@ -446,22 +413,15 @@ class CustomLoss(MarginLoss):
         return self.bend is not None
 
     def value(self, t: ArrayLike) -> Reals:
-        return self._applied(self.function, t, "value")
+        return _answers(self.function, t, self.name, "value")
 
     def derivative(self, t: ArrayLike) -> Reals:
-        return self._applied(self.slope, t, "slope")
+        return _answers(self.slope, t, self.name, "slope")
 
     def curvature(self, t: ArrayLike) -> Reals:
         if self.bend is None:
             return super().curvature(t)
-        return self._applied(self.bend, t, "bend")
-
-    def slopes_at_zero(self) -> tuple[float, float]:
-        """Without a bend those at margins of minus and plus 1e-9: the same if they differ by less than a millionth."""
-        left, right = (float(each) for each in self.derivative(np.array([-1e-9, 1e-9])))
-        if self.smooth or right - left <= 1e-6 * max(abs(left), abs(right)):
-            return super().slopes_at_zero()
-        return left, right
+        return _answers(self.bend, t, self.name, "bend")
 
     def conjugate(self, u: ArrayLike) -> Reals:
         """By bisection on the slope, between margins of plus and minus 1e8: the one nearest to 0 of that slope."""
@@ -478,14 +438,6 @@ class CustomLoss(MarginLoss):
             # no rounding takes it below what 0 gives: the bound of an optimum of 0 must not be above it
             return self._finite(u, np.maximum(u * t - self.value(t), -self.value(0.0)))
 
-    def _applied(self, function: Callable[[Reals], Any], t: ArrayLike, what: str) -> Reals:
-        t = _reals(t)
-        with np.errstate(over="ignore", invalid="ignore"):  # what is no number is refused
-            out = np.asarray(function(t.reshape(-1)), np.float64)
-        if out.shape != (t.size,):
-            raise DataError(f"loss {self.name!r}: the {what} of {t.size} margins has shape {out.shape}")
-        return out.reshape(t.shape)
-
     def __repr__(self) -> str:
         return f"CustomLoss(name={self.name!r})"
 
@@ -495,6 +447,9 @@ MARGIN_LOSSES: dict[str, MarginLoss] = {
 }
 """By name."""
 
+# proved once, or checked when they were made
+_SURE = (*(type(loss) for loss in MARGIN_LOSSES.values()), CustomLoss)
+
 
 def margin_loss(loss: str | MarginLoss) -> MarginLoss:
     """The convex margin loss of that name, or the one given.
@@ -503,14 +458,152 @@ def margin_loss(loss: str | MarginLoss) -> MarginLoss:
     ------
     ValueError
         For an unknown name, or a loss that is not convex.
+    DataError
+        For a loss of one's own that contradicts itself on a grid, see :class:`CustomLoss`.
     """
     found = MARGIN_LOSSES.get(loss) if isinstance(loss, str) else loss
     if not isinstance(found, MarginLoss):
         names = sorted(name for name, each in MARGIN_LOSSES.items() if each.convex)
         raise ValueError(f"loss must be one of {names} or a MarginLoss, not {loss!r}")
     if not found.convex:
-        raise ValueError(f"the {found.name} loss is not convex: no solver finds its minimum")
+        raise ValueError(f"the {_name_of(found)} loss is not convex: no solver finds its minimum")
+    _check_convex(found)
     return found
+
+
+def _name_of(loss: Loss) -> str:
+    """A class of a user's may have none."""
+    return str(getattr(loss, "name", type(loss).__name__))
+
+
+def _check_convex(loss: MarginLoss) -> None:
+    """Refuse a loss of a user's own class that is not what the theorems and the solvers take it for."""
+    if type(loss) in _SURE:
+        return
+    if not loss.convex:
+        raise DataError(f"the {_name_of(loss)} loss is not convex: the theorem says nothing of it")
+    try:
+        hash(loss)
+    except TypeError:  # parameters such as arrays
+        _check_own(loss)
+    else:
+        _check_once(loss)
+
+
+def _check_own(loss: MarginLoss) -> None:
+    """What is asked of a :class:`CustomLoss`, and that the class does not contradict itself beyond that."""
+    name, t = _name_of(loss), _check_on_grid(loss)
+    if loss.smooth and type(loss).curvature is Loss.curvature:
+        raise DataError(f"loss {name!r} is smooth, but has no curvature: give it one, or an infinite smoothness")
+    slope = _answers(loss.derivative, t, name, "slope")
+    low, high = loss.slopes
+    k = _nearest(t, (slope < low) | (slope > high))
+    if k is not None:
+        raise DataError(f"loss {name!r}: the slope {slope[k]:g} at {t[k]:g} is outside slopes, {low:g} to {high:g}")
+    value = _answers(loss.value, t, name, "value")
+    # solvers and estimators know these by their class, whatever a class derived from them makes of the value
+    for plain in (Hinge(), SquaredHinge(), Logistic(getattr(loss, "base", math.e))):
+        if isinstance(loss, type(plain)) and not np.allclose(value, plain.value(t), rtol=1e-9, atol=1e-9):
+            raise DataError(f"loss {name!r} is not the {plain.name} loss, as its class says: derive it from MarginLoss")
+    found, right = _answers(loss.conjugate, slope, name, "conjugate"), slope * t - value
+    close = np.abs(found - right) <= 1e-7 * (np.median(value) + value + np.abs(slope * t))
+    k = _nearest(t, ~close)
+    if k is not None:
+        raise DataError(
+            f"loss {name!r}: the conjugate of the slope {slope[k]:g} is {found[k]:g}, but value and slope at {t[k]:g} "
+            f"make it {right[k]:g}"
+        )
+
+
+@lru_cache(maxsize=16)
+def _check_once(loss: MarginLoss) -> None:
+    """The problems of one fit, a pair of classes each, ask for the same loss."""
+    _check_own(loss)
+
+
+def _check_on_grid(loss: MarginLoss) -> Reals:
+    """Values, slopes and bends are those of a convex loss that is nowhere negative; returns the points of the grid."""
+    low, high = loss.grid if isinstance(loss, CustomLoss) else _GRID
+    t = np.linspace(low, high, _POINTS)
+    t[np.argmin(np.abs(t))] = 0.0
+    _check_numbers(loss, np.concatenate([[-_FAR], t, [_FAR]]))
+    _check_slopes(loss, t)
+    if loss.smooth:
+        _check_jumps(loss, t)
+    return t
+
+
+def _check_numbers(loss: MarginLoss, t: Reals) -> None:
+    """All are numbers, finite but at both ends, and what must not be negative is not."""
+    name, inside = _name_of(loss), np.abs(t) < _FAR
+    asked = {"value": loss.value, "slope": loss.derivative}
+    if loss.smooth and type(loss).curvature is not Loss.curvature:
+        asked["bend"] = loss.curvature
+    for what, function in asked.items():
+        numbers = _answers(function, t, name, what)
+        k = _nearest(t, np.isnan(numbers) | (np.isinf(numbers) & inside))
+        if k is not None:
+            raise DataError(f"loss {name!r}: the {what} at {t[k]:g} is {numbers[k]:g}")
+        k = _nearest(t, numbers < 0.0)
+        if k is not None and what != "slope":
+            raise DataError(f"loss {name!r}: the {what} at {t[k]:g} is {numbers[k]:g}; it must be at least 0")
+
+
+def _check_slopes(loss: MarginLoss, t: Reals) -> None:
+    """Slopes of chords never fall, and those given lie between them."""
+    name = _name_of(loss)
+    values, slopes = _answers(loss.value, t, name, "value"), _answers(loss.derivative, t, name, "slope")
+    step, rise = np.diff(t), np.diff(values)
+    rounding = 1e-10 * (np.median(values) + values[1:] + values[:-1])
+    chord = rise / step
+    k = _nearest(t[1:-1], rise[1:] * step[:-1] - rise[:-1] * step[1:] < -step[1:] * (rounding[1:] + rounding[:-1]))
+    if k is not None:
+        raise DataError(
+            f"loss {name!r} is not convex near {t[k + 1]:g}: its slope falls from {chord[k]:g} to {chord[k + 1]:g}"
+        )
+    wrong = np.zeros(len(t), np.bool_)
+    wrong[:-1] |= slopes[:-1] * step - rise > rounding
+    wrong[1:] |= rise - slopes[1:] * step > rounding
+    k = _nearest(t, wrong)
+    if k is not None:
+        raise DataError(
+            f"loss {name!r}: the slope {slopes[k]:g} at {t[k]:g} is no subgradient; the values around it have slopes "
+            f"from {chord[max(k - 1, 0)]:g} to {chord[min(k, len(chord) - 1)]:g}"
+        )
+
+
+def _check_jumps(loss: MarginLoss, t: Reals) -> None:
+    """Between any two points the slope rises steadily: bisection for where it rises the most finds no jump."""
+    name = _name_of(loss)
+
+    def derivative(t: Reals) -> Reals:
+        return _answers(loss.derivative, t, name, "slope")
+
+    slopes = derivative(t)
+    low, high = t[:-1], t[1:]
+    for _ in range(40):
+        middle = 0.5 * (low + high)
+        first = 2.0 * derivative(middle) >= derivative(low) + derivative(high)
+        low, high = np.where(first, low, middle), np.where(first, middle, high)
+    below, above = derivative(low), derivative(high)
+    rounding = 1e-9 * (np.median(np.abs(slopes)) + np.abs(slopes[:-1]) + np.abs(slopes[1:]))
+    k = _nearest(low, above - below > 1e-3 * np.diff(slopes) + rounding)
+    if k is not None:
+        advice = "leave out bend" if type(loss) is CustomLoss else "let its smoothness be infinite"
+        raise DataError(
+            f"loss {name!r}: its slope jumps from {below[k]:g} to {above[k]:g} at {high[k]:g}; {advice}, or smooth the "
+            "kink"
+        )
+
+
+def _answers(function: Callable[[Reals], Any], t: ArrayLike, name: str, what: str) -> Reals:
+    """What a user's function says of margins of any shape."""
+    t = _reals(t)
+    with np.errstate(over="ignore", invalid="ignore"):  # what is no number is refused
+        out = np.asarray(function(t.reshape(-1)), np.float64)
+    if out.shape != (t.size,):
+        raise DataError(f"loss {name!r}: the {what} of {t.size} margins has shape {out.shape}")
+    return out.reshape(t.shape)
 
 
 def _reals(values: ArrayLike) -> Reals:

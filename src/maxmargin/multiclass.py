@@ -12,13 +12,14 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._class_weight import weights_of_rows
-from ._estimator import MarginEstimator, check_number, check_one_kind, check_sample_weight
-from ._notes import about_contradictions, about_scales, hard_margin, tell_hard_margin
+from ._class_weight import weights_of_rows, without_zero_classes
+from ._estimator import MarginEstimator, check_number, check_one_kind, check_sample_weight, choose_solver
+from ._notes import about_contradictions, about_scales, hard_margin, tell_hard_margin, tell_zero, zero_is_best
 from .data._mapped_rows import rows_of
 from .errors import DataError
+from .solvers import by_name
 from .solvers.loop import Result, run_to_tolerance
-from .structures.base import Encoded
+from .structures.base import Encoded, check_magnitude
 from .structures.rows import FEW_ENTRIES
 from .structures.values import as_reals, check_largest, check_sparse
 
@@ -42,7 +43,7 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
     intercept_scaling : float, default=1.0
         Value of the constant feature; larger values penalise the intercept less.
     class_weight : dict, "balanced" or None, default=None
-        Factors on ``C`` for the examples of each class.
+        Factors on ``C`` for the examples of each class; one of factor 0 is absent.
     tol : float, default=1e-3
         Relative duality gap at which to stop.
     max_passes : int, default=1000
@@ -50,11 +51,14 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
     max_time : float, optional
         Seconds, looked at within passes too; the pass of the certificate comes on top.
     solver : str or solver object, default="auto"
-        ``"frank_wolfe"`` (``"auto"``), ``"n_slack"``, ``"one_slack"``, ``"averaged_perceptron"``, ``"perceptron"``,
-        ``"bundle"``, ``"gradient_descent"``, ``"subgradient"``, ``"pegasos"``,
-        or ``"coordinate_ascent"``: cheap passes, for many rows; without a warm start.
+        ``"coordinate_ascent"``: cheap passes, for many rows; ``"interior_point"``: a few dozen iterations whatever
+        ``C`` and the scales, for up to some thousand weights; ``"auto"`` begins with the first and goes over to the
+        second where that is the shorter way. These have no warm start. (``"auto"`` with ``warm_start=True`` is
+        ``"frank_wolfe"``.) The solvers of structured machines: ``"frank_wolfe"``, ``"n_slack"``, ``"one_slack"``,
+        ``"averaged_perceptron"``, ``"perceptron"``, ``"bundle"``, ``"gradient_descent"``, ``"subgradient"``,
+        ``"pegasos"``.
     n_jobs : int, optional
-        Threads for evaluations; the model does not depend on it.
+        Threads for evaluations of the structured solvers; the model does not depend on it.
     random_state : int or RandomState, optional
         Order of the visits.
     verbose : int, default=0
@@ -75,6 +79,8 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
     history_ : list of Record
     solver_ : str
         Name of the solver used.
+    solver_reason_ : str
+        Why that one.
     n_iter_ : int
         Passes over the data.
 
@@ -153,20 +159,22 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
         from .structures.rows import merge_equal_rows
 
         self._check_parameters()
+        solver = self._structured_solver()
         check_number(self, "intercept_scaling", low=0.0, low_allowed=False)
         check_one_kind(y)
         check_sparse(X)
         X, truth = validate_data(self, X, y, accept_sparse="csr", dtype="numeric")
         check_classification_targets(truth)
-        weight = check_sample_weight(sample_weight, len(truth))
+        weight = without_zero_classes(self.class_weight, check_sample_weight(sample_weight, len(truth)), truth)
         used = np.ones(len(truth), np.bool_) if weight is None else weight > 0
         classes = np.unique(truth[used])  # a class whose rows all have weight 0 is absent
         number = np.minimum(np.searchsorted(classes, truth), len(classes) - 1)
         if len(classes) < 2:
             raise DataError(f"MulticlassSVM needs at least two classes; y has one class only: {classes.tolist()[0]!r}")
         weight = weights_of_rows(self.class_weight, weight, classes, truth, used)
-        if self.solver == "coordinate_ascent" and self.warm_start:
-            raise ValueError("MulticlassSVM: solver='coordinate_ascent' has no warm start; set warm_start=False")
+        by_rows = isinstance(solver, tuple(type(each) for each in _solvers_by_rows().values()))
+        if by_rows and self.warm_start:
+            raise ValueError(f"MulticlassSVM: solver={solver.name!r} has no warm start; set warm_start=False")
         costs = None
         if not isinstance(self.loss, str):
             costs = as_reals(self.loss, "loss")
@@ -177,9 +185,14 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
         n_features = X.shape[1]
         notes = about_scales(X, getattr(self, "feature_names_in_", None), shifts=False, C=float(self.C))
         X = _with_constant(_canonical(X), self._constant())  # the one working copy
-        order, weight = merge_equal_rows(X, number, weight)
-        if self.solver == "coordinate_ascent":
-            result = self._ascend(rows_of(X, order), number[order], structure.costs, weight[order])
+        if by_rows and (X.nnz if sp.issparse(X) else X.size) > FEW_ENTRIES:  # used as they are, in their order
+            weight = np.ones(X.shape[0]) if weight is None else weight
+            order = np.flatnonzero(weight > 0)
+        else:
+            order, weight = merge_equal_rows(X, number, weight)
+        if by_rows:
+            chosen = X if np.array_equal(order, np.arange(X.shape[0])) else rows_of(X, order)
+            result = self._fit_rows(chosen, number[order], structure.costs, weight[order], solver)
             self._keep_notes(notes + self._notes_after(result, X, number, order, weight))
             self._take(result, classes, n_features)
             return self
@@ -194,28 +207,41 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
         return self
 
     def _solver_names(self) -> list[str]:
-        return [*super()._solver_names(), "coordinate_ascent"]
+        return [*super()._solver_names(), *(name for name in _solvers_by_rows() if name != "auto")]
 
-    def _ascend(
-        self, X: Any, number: NDArray[np.int64], costs: NDArray[np.float64], weight: NDArray[np.float64]
+    def _structured_solver(self) -> Any:
+        known = _solvers_by_rows()
+        if self.warm_start:  # only the structured solvers begin at weights
+            del known["auto"]
+
+        def make(name: str) -> Any:
+            return known[name] if name in known else by_name(name)
+
+        return choose_solver(self, make, "structured machines", own=True)
+
+    def _fit_rows(
+        self, X: Any, number: NDArray[np.int64], costs: NDArray[np.float64], weight: NDArray[np.float64], solver: Any
     ) -> Result:
-        """Coordinate ascent needs no structure: one projection onto a simplex a row."""
-        from .solvers.linear.crammer_singer import CrammerSinger, MulticlassTask
+        """Solvers that need no structure: the dual has a simplex for each row."""
+        from .solvers.linear.crammer_singer import MulticlassTask
         from .solvers.linear.rows import Rows
 
+        check_magnitude(X.data if sp.issparse(X) else X.reshape(-1))
         rng = np.random.default_rng(self._seed())
         task = MulticlassTask(
             Rows(X), number, costs, float(self.C), weight, float(self.tol), rng, name=type(self).__name__
         )
-        return self._watched(lambda **limits: run_to_tolerance(task, CrammerSinger(), **limits))
+        return self._watched(lambda **limits: run_to_tolerance(task, solver, **limits))
 
     def _notes_after(
         self, result: Result, X: Any, number: NDArray[np.int64], order: NDArray[np.int64], weight: NDArray[np.float64]
     ) -> list[str]:
         """Notes on equal rows of different classes, and on a hard margin."""
         notes = about_contradictions(X[order], number[order], order) if X.size <= FEW_ENTRIES else []
+        used = weight[order]
         if isinstance(self.loss, str):
-            used = weight[order]
+            zero = zero_is_best(result.certificate, float(self.C) * float(used.sum()), float(self.tol))
+            notes += tell_zero([zero], "tell the classes apart", notes)
             notes += tell_hard_margin(
                 [hard_margin(result.certificate, float(used.sum()), float(used.min()), float(self.tol))]
             )
@@ -228,6 +254,7 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
         self.coef_ = W[:n_features].T  # in the order that products with sparse rows take without a copy
         constant = self._constant()
         self.intercept_ = W[-1] * constant if constant else np.zeros(len(classes))
+        self.solver_reason_ = result.reason
         self._finish(result)
 
     def _constant(self) -> float:
@@ -259,6 +286,7 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
             "coef": self.coef_,
             "intercept": self.intercept_,
             "feature_names": None if names is None else names.tolist(),
+            "solver_reason": self.solver_reason_,
         }
 
     def _from_parts(self, parts: dict[str, Any]) -> None:
@@ -273,7 +301,17 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
             if len(names) != coef.shape[1]:
                 raise ValueError(f"{len(names)} names for {coef.shape[1]} features")
             self.feature_names_in_ = np.array(names, dtype=object)
+        self.solver_reason_ = str(parts.get("solver_reason", "asked for"))
         self.classes_, self.coef_, self.intercept_, self.n_features_in_ = classes, coef, intercept, coef.shape[1]
+
+
+def _solvers_by_rows() -> dict[str, Any]:
+    """The solvers that are for this machine alone."""
+    from .solvers.linear.automatic import Automatic
+    from .solvers.linear.crammer_singer import CrammerSinger
+    from .solvers.linear.multiclass_interior_point import MulticlassInteriorPoint
+
+    return {"auto": Automatic(), "coordinate_ascent": CrammerSinger(), "interior_point": MulticlassInteriorPoint()}
 
 
 def _canonical(X: Any) -> Any:

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._estimator import check_sample_weight
 from ._kernel_machine import KernelMachine
+from .status import Status
 from .structures.values import check_sparse
 from .terms import hinge
 
@@ -141,7 +142,8 @@ class OneClassSVM(OutlierMixin, KernelMachine):
             self.coef_ = self.coef_[0]
         notes = self._notes_on(X, shifts=False)
         found = result.certificate
-        if found.status.ok and found.relative_gap > float(self.tol):  # ended by its size, not by its share
+        # ended by its size, not by its share
+        if found.status is Status.CONVERGED and found.relative_gap > float(self.tol):
             notes.append(
                 "the best hyperplane goes through the origin and all weights are about 0: with this kernel and nu the "
                 "data lie around it; take the rbf kernel, or a smaller nu"

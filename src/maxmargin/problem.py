@@ -123,7 +123,8 @@ class Certificate:
     primal : float
         ``P(w)`` of the returned weights.
     dual : float
-        A lower bound of the optimum: ``D(alpha)`` of a feasible dual point.
+        A lower bound of the optimum: ``D(alpha)`` of a feasible dual point. Minus infinity where there is none, as with
+        a kernel that is not positive semi-definite.
     risk_bound : float
         Weighted mean of the slacks ``xi_i``: an upper bound of ``training_risk``.
     training_risk : float
@@ -174,16 +175,17 @@ class Certificate:
         return out
 
     def __str__(self) -> str:
+        bound = f"dual {self.dual:.6g}  gap {self.gap:.3g} ({100 * self.relative_gap:.3g} %)"
         return (
-            f"primal {self.primal:.6g}  dual {self.dual:.6g}  gap {self.gap:.3g} ({100 * self.relative_gap:.3g} %)  "
+            f"primal {self.primal:.6g}  {bound if self.dual > -math.inf else 'no lower bound'}  "
             f"passes {self.passes}  {self.status}\n"
             f"training risk {self.training_risk:.4g} <= bound {self.risk_bound:.4g}"
         )
 
 
 def relative_gap(primal: float, dual: float) -> float:
-    """``(primal - dual) / primal``, 0 when there is no gap at all."""
+    """``(primal - dual) / primal``, 0 when there is no gap at all, infinite where there is no lower bound."""
     gap = primal - dual
-    if gap <= 0:
-        return 0.0
+    if gap <= 0 or dual == -math.inf:
+        return 0.0 if gap <= 0 else math.inf
     return gap / max(abs(primal), abs(dual), 1e-300)

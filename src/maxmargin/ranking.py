@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._estimator import MarginEstimator, check_sample_weight
-from ._notes import about_scales, hard_margin, tell_hard_margin
+from ._notes import about_order, about_scales
 from .errors import DataError
 from .metrics import ndcg, query_numbers
 from .solvers.base import WarmStart
@@ -25,7 +25,9 @@ from .solvers.ranking.task import RankingTask, check_pairs
 from .structures.base import check_magnitude
 from .structures.values import check_sparse
 
-__all__ = ["SVMRanker"]
+__all__ = ["ONE_FOR_PAIRS", "SVMRanker"]
+
+ONE_FOR_PAIRS = "it is the one for losses over all pairs"
 
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -69,8 +71,8 @@ class SVMRanker(MarginEstimator):
     notes_ : tuple of str
         See :class:`~maxmargin.SVMClassifier`.
     history_ : list of Record
-    solver_ : str
-        The algorithm.
+    solver_, solver_reason_ : str
+        The algorithm, and why it was taken.
     n_iter_ : int
         Passes over the data.
     items_ : array of shape (n_items,)
@@ -90,6 +92,7 @@ class SVMRanker(MarginEstimator):
     """
 
     coef_: Reals
+    solver_reason_: str
     items_: NDArray[Any]
     strengths_: Reals
 
@@ -181,6 +184,7 @@ class SVMRanker(MarginEstimator):
         self._forget("items_", "strengths_")
         least = float(factor.min()) * float(queries.weight.min()) ** 2  # of a pair
         self._keep_notes(self._notes(X, result, float(task.weight.sum()), least))
+        self.solver_reason_ = ONE_FOR_PAIRS
         self._finish(result)
         return self
 
@@ -260,7 +264,9 @@ class SVMRanker(MarginEstimator):
         result = self._watched(run)
         self.coef_ = result.w
         self.items_, self.strengths_ = names, np.asarray(X @ result.w)
-        self._keep_notes(self._notes(X, result, float(task.weight.sum()), float(task.weight.min()), ties=len(tied) > 0))
+        wins = task.weight[: int((weight > 0.0).sum())]
+        self._keep_notes(self._notes(X, result, float(wins.sum()), None if len(tied) else float(wins.min())))
+        self.solver_reason_ = result.reason
         self._finish(result)
         return self
 
@@ -281,13 +287,10 @@ class SVMRanker(MarginEstimator):
         """Mean NDCG@10 over the queries, with the grades as gains; see :func:`maxmargin.metrics.ndcg`."""
         return ndcg(y, self.predict(X), qid)
 
-    def _notes(self, X: Any, result: Result, total: float, least: float, *, ties: bool = False) -> list[str]:
-        """Notes on the features and on a hard margin; of the weights of pairs their sum and the smallest one."""
+    def _notes(self, X: Any, result: Result, total: float, least: float | None) -> list[str]:
+        """Notes on the features and the weights; see :func:`~maxmargin._notes.about_order`."""
         notes = about_scales(X, getattr(self, "feature_names_in_", None), shifts=True, C=float(self.C))
-        if self.loss == "hinge" and not ties:
-            change = hard_margin(result.certificate, total, least, float(self.tol))
-            notes += tell_hard_margin([change], "all pairs are in order")
-        return notes
+        return notes + about_order(result.certificate, self.loss, float(self.C), total, least, float(self.tol), notes)
 
     def _check(self) -> None:
         self._check_parameters()
@@ -305,6 +308,7 @@ class SVMRanker(MarginEstimator):
         return {
             "coef": self.coef_,
             "feature_names": None if names is None else names.tolist(),
+            "solver_reason": self.solver_reason_,
             "items": None if items is None else items.tolist(),
             "strengths": getattr(self, "strengths_", None),
         }
@@ -324,6 +328,7 @@ class SVMRanker(MarginEstimator):
                 raise ValueError(f"strengths of shape {strengths.shape} for {len(items)} items")
             self.items_, self.strengths_ = np.array(items), strengths
         self.coef_, self.n_features_in_ = coef, len(coef)
+        self.solver_reason_ = str(parts.get("solver_reason", ONE_FOR_PAIRS))
 
 
 def _grouped(grades: Reals, qid: Any, sample_weight: Any, document_weight: Any) -> tuple[Queries, Reals]:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ._estimator import check_sample_weight
 from ._kernel_machine import KernelMachine, dual_of, nu_for_values
 from ._machine import check_epsilon, check_switches
-from ._partial_fit import Streams, can_stream, check_streaming, used_rows
+from ._partial_fit import Streams, can_stream, used_rows
 from ._warm import Ends
 from .errors import DataError
 from .solvers.base import WarmStart
@@ -199,6 +199,10 @@ class SVMRegressor(RegressorMixin, KernelMachine):
                 f"all targets are within epsilon={self.epsilon:g} of {self.intercept_:.6g}: all weights are 0; "
                 "a smaller epsilon would use the features"
             )
+        if self.nu is None:
+            terms = _LOSSES[self.loss](target, self._costs(weight), float(self.epsilon))
+            zero = self._zero_is_best(result.certificate, terms)
+            notes += self._notes_on_zero([zero], "tell the targets from each other", notes)
         self._keep_notes(notes)
         self._take_over([result])
         return self
@@ -243,10 +247,12 @@ class SVMRegressor(RegressorMixin, KernelMachine):
         ------
         ValueError
             For invalid parameters or data, and for parameters changed between two calls.
+        AttributeError
+            With a kernel or ``nu``, or another solver: there is no such method then.
         KeyboardInterrupt
             After Ctrl-C, when the piece has been used in part.
         """
-        check_streaming(self)
+        self._check_parameters()
         check_switches(self)
         check_epsilon(self)
         if self.loss not in _LOSSES:
@@ -285,7 +291,7 @@ class SVMRegressor(RegressorMixin, KernelMachine):
         terms, d = _LOSSES[self.loss](target, self._costs(weight), float(self.epsilon)), X.shape[1]
         warm = ends.start(order, d + bool(self.fit_intercept)) or self._start_in_tube(target, d)
         result = self._fit_linear(Rows(X), terms, weight, solver, signs=False, warm=warm)
-        ends.keep(order, result.w, result.dual_point.beta)
+        ends.keep(order, result.w, result.dual_point.beta, result.certificate.solver)
         self._keep_dual(order, [dual_of(result, d)])
         self.coef_ = result.w[:d].copy()
         self.intercept_ = float(result.w[d]) if self.fit_intercept else 0.0
@@ -316,7 +322,7 @@ class SVMRegressor(RegressorMixin, KernelMachine):
             )  # fmt: skip
             self.intercept_ = 0.5 * float(result.w[n] + result.w[n + 1])
             self.epsilon_ = max(0.5 * float(result.w[n] - result.w[n + 1]), 0.0)
-        ends.keep(order, result.w[n:], result.w[:n])
+        ends.keep(order, result.w[n:], result.w[:n], result.certificate.solver)
         self._keep_support(kernel, X, order, result.w[None, :n])
         if "coef_" in vars(self):
             self.coef_ = self.coef_[0]

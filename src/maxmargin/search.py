@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import check_scoring
@@ -15,12 +16,14 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ._class_weight import without_zero_classes
 from ._estimator import check_one_kind, check_sample_weight
 from ._kernel_machine import points_of
 from .classifier import SVMClassifier
 from .errors import DataError
 from .losses import MarginLoss
 from .path import SVMPath, grid_of_C, svm_path
+from .structures.base import check_magnitude
 from .structures.values import check_sparse
 
 __all__ = ["SVMClassifierCV"]
@@ -154,8 +157,9 @@ max_time, solver, cache_mb, random_state, verbose, callback
         check_sparse(X)
         whole = X
         X, truth = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
+        check_magnitude(X.data if sp.issparse(X) else X)  # of all rows, before some are held out
         check_classification_targets(truth)
-        weight = check_sample_weight(sample_weight, len(truth))
+        weight = without_zero_classes(self.class_weight, check_sample_weight(sample_weight, len(truth)), truth)
         parameters = {name: value for name, value in self.get_params(deep=False).items() if name not in _SEARCH}
         scores: list[list[float]] = []
         for train, test in self._folds(X, truth):

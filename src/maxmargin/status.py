@@ -15,6 +15,11 @@ class Status(Enum):
         "separated",
         "A whole pass made no mistake: the training data are separable, nothing is left to learn from them.",
     )
+    STATIONARY = (
+        "stationary",
+        "The kernel is not positive semi-definite on these points, so the problem is not convex: the answer is a "
+        "stationary point of it, without a bound.",
+    )
     PASS_LIMIT = (
         "pass limit",
         "Raise max_passes, raise tol, or lower C; the certificate says how far the optimum can be.",
@@ -39,7 +44,7 @@ class Status(Enum):
     @property
     def ok(self) -> bool:
         """True when the fit reached what it was asked for."""
-        return self in (Status.CONVERGED, Status.SEPARATED)
+        return self in (Status.CONVERGED, Status.SEPARATED, Status.STATIONARY)
 
     def __str__(self) -> str:
         return self.label

@@ -54,6 +54,10 @@ CASES = [
     ),
     ("two", "--task binary --intercept penalized", SVMClassifier(penalize_intercept=True)),
     ("two", "--task binary --intercept none", SVMClassifier(fit_intercept=False)),
+    ("two", "--task binary --class-weight -1:0.5 +1:2", SVMClassifier(class_weight={-1: 0.5, 1: 2.0})),
+    ("two", "--class-weight 1:3", MulticlassSVM(class_weight={1: 3.0})),
+    ("four", "--class-weight b:3 --class-weight c:0.5", MulticlassSVM(class_weight={"b": 3.0, "c": 0.5})),
+    ("four", "--multi-class ovr --class-weight a:0 d:2", SVMClassifier(class_weight={"a": 0.0, "d": 2.0})),
     ("two", "--task binary --class-weight balanced", SVMClassifier(class_weight="balanced")),
     ("two", "--task binary --solver interior_point", SVMClassifier(solver="interior_point")),
     ("two", "--task binary --loss logistic", SVMClassifier(loss="logistic")),
@@ -265,8 +269,30 @@ def test_options_that_do_not_belong_together(run: Run, ok: Run, two: str) -> Non
             "--intercept free cannot go with task multiclass, which has penalized, none",
         ),
         (
-            "train two.svm --kernel rbf",
+            "train two.svm --multi-class crammer-singer --kernel rbf",
+            "--kernel cannot go with task multiclass with --multi-class crammer-singer; it is for multiclass with --multi-",
+        ),
+        (
+            "train two.svm --kernel rbf --jobs 2",
             "--kernel cannot go with task multiclass; it is for multiclass with --multi-class",
+        ),
+        ("train two.svm --gamma 2", "--gamma cannot go with --kernel linear; it is for poly, rbf, sigmoid"),
+        (
+            "train --task binary --class-weight two.svm",
+            "argument --class-weight: must be balanced or LABEL:WEIGHT, not 'two.svm'",
+        ),
+        ("train two.svm --class-weight 1:x", "argument --class-weight: must be a number >= 0, not 'x'"),
+        ("train two.svm --class-weight 1:-2", "argument --class-weight: must be a number >= 0, not '-2'"),
+        ("train two.svm --class-weight 1:nan", "argument --class-weight: must be a number >= 0, not 'nan'"),
+        ("train two.svm --class-weight 1:2 1:3", "argument --class-weight: names the label '1' twice"),
+        (
+            "train two.svm --class-weight balanced --class-weight 1:3",
+            "argument --class-weight: takes either balanced or factors of labels",
+        ),
+        ("train two.svm --class-weight 7:2", "two.svm: class_weight names the class 7, which is not in y"),
+        (
+            "train two.svm --task regression --class-weight 1:2",
+            "--class-weight cannot go with task regression; it is for multiclass, binary, auc",
         ),
         (
             "train two.svm --multi-class ovo --jobs 2",

@@ -69,6 +69,8 @@ CASES = [
         SVMClassifier(kernel="rbf", class_weight="balanced"),
     ),
     ("three", "--multi-class ovr --kernel rbf --gamma 0.5", SVMClassifier(**BY_RBF)),
+    ("three", "--kernel rbf --gamma 0.5", SVMClassifier(**BY_RBF)),
+    ("three", "--task multiclass --nu 0.2", SVMClassifier(nu=0.2)),
     ("three", "--multi-class ovo --kernel rbf --gamma 0.5", SVMClassifier(multi_class="ovo", **BY_RBF)),
     ("value", "--task regression --kernel rbf --gamma 0.5 -C 10", SVMRegressor(C=10.0, **BY_RBF)),
     ("value", "--task regression --kernel rbf --nu 0.2 -C 10", SVMRegressor(C=10.0, kernel="rbf", nu=0.2)),
@@ -115,6 +117,14 @@ def test_a_model_is_the_one_of_the_library(name: str, options: str, estimator: A
     shown_parameters = "".join(f"  {name} {getattr(kernel, name):g}" for name in used)
     assert f"\nkernel      {kernel.name}{shown_parameters}\n" in shown
     assert ("strongest_features" in found) == (kernel.name == "linear")
+
+
+def test_the_form_that_was_taken_is_said(run: Run, rings: Path) -> None:
+    assert "task multiclass (--multi-class ovr)\n" in run("train", "three.svm", "-o", "m", "--kernel", "rbf").err
+    assert "task multiclass\n" in run("train", "three.svm", "-o", "m").err
+    given = run("train", "three.svm", "-o", "m", "--kernel", "rbf", "--multi-class", "ovo").err
+    assert "task multiclass\n" in given
+    assert "(--multi-class ovr)" in run("compare", "three.svm", "--kernel", "rbf", "--solvers", "block_smo").err
 
 
 def test_rings_are_told_apart(ok: Run, rings: Path) -> None:

@@ -27,6 +27,7 @@ FREE = {
     **{"C": "3", "tol": "0.5", "max_passes": "7", "max_time": "60", "seed": "5", "jobs": "2", "epsilon": "0.5"},
     **{"gamma": "0.25", "degree": "2", "coef0": "1", "min_count": "2", "forbidden": "iob2", "warm_start": "m"},
     "nu": "0.4",
+    "class_weight": "balanced",
 }
 # a plain machine starts from its dual point, which a model file does not hold
 NOT_ON_THE_COMMAND_LINE = {"callback", "verbose", "intercept_scaling", "cache_mb", "multi_class", "warm_start"}

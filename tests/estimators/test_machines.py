@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
 from sklearn.utils.estimator_checks import check_estimator
 
-from maxmargin import SVMClassifier, SVMRegressor
+from maxmargin import MulticlassSVM, SVMClassifier, SVMRegressor
 from maxmargin.errors import DataError
 from maxmargin.solvers.frank_wolfe import FrankWolfe
 from maxmargin.status import Status
@@ -168,9 +168,9 @@ def test_pickles_clones_pipelines_and_searches(model: Any) -> None:
         ({"C": np.nan}, "C must be"),
         ({"loss": "log"}, "loss must be one of .*not 'log'"),
         ({"multi_class": "all"}, "multi_class must be 'ovr' or 'ovo'"),
-        ({"solver": "frank_wolfe"}, "solver must be one of .*not 'frank_wolfe'"),
-        ({"solver": None}, "solver must be one of"),
-        ({"solver": FrankWolfe()}, "solver must be one of"),
+        ({"solver": "frank_wolfe"}, "solver 'frank_wolfe' is not for linear machines: .*; solver must be one of"),
+        ({"solver": None}, "solver must be one of .*, not None"),
+        ({"solver": FrankWolfe()}, r"solver FrankWolfe\(.*\) is not for linear machines: .*; solver must be one of"),
         ({"fit_intercept": False, "penalize_intercept": True}, "penalize_intercept=True needs fit_intercept=True"),
         ({"class_weight": {"maybe": 2}}, "names the class 'maybe', which is not in y"),
         ({"class_weight": "even"}, "class_weight must be"),
@@ -276,8 +276,11 @@ def test_unscaled_data_and_any_C(name: str) -> None:
         for model in (
             [SVMRegressor(C=C), SVMRegressor(C=C, loss="squared_epsilon_insensitive")]
             if name == "diabetes"
-            else [SVMClassifier(C=C), SVMClassifier(C=C, loss="squared_hinge"), SVMClassifier(C=C, multi_class="ovo")]
-        ):
+            else [
+                SVMClassifier(C=C), SVMClassifier(C=C, loss="squared_hinge"), SVMClassifier(C=C, multi_class="ovo"),
+                MulticlassSVM(C=C),
+            ]
+        ):  # fmt: skip
             model.set_params(tol=1e-6, random_state=0).fit(rows, y)
             assert model.certificate_.status is Status.CONVERGED, (C, model)
             assert model.certificate_.relative_gap <= 1e-6

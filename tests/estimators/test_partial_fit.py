@@ -11,10 +11,12 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.utils.estimator_checks import check_estimator
 
 from maxmargin import SVMClassifier, SVMRegressor, save_model
 from maxmargin.errors import ModelFileError
 from maxmargin.losses import CustomLoss, Logistic
+from maxmargin.solvers.linear.coordinate_ascent import CoordinateAscent
 
 CLASSIFIERS = ["hinge", "squared_hinge", "logistic"]
 REGRESSORS = ["epsilon_insensitive", "squared_epsilon_insensitive"]
@@ -196,10 +198,6 @@ def test_it_holds_no_data() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (dict(solver="newton"), "solver must be 'auto' or 'subgradient', not 'newton'"),
-        (dict(loss="exponential"), "losses hinge, squared_hinge, logistic, perceptron, not for 'exponential'"),
-        (dict(loss=CustomLoss(Logistic().value, Logistic().derivative)), "partial_fit is for the losses hinge"),
-        (dict(class_weight="balanced"), "cannot count the classes of a whole stream: class_weight must be a dict"),
         (dict(class_weight={7: 1.0}), "class_weight names the class 7, which is not in y"),
         (dict(multi_class="all"), "multi_class must be 'ovr' or 'ovo'"),
         (dict(C=-1.0), "C must be a finite number > 0"),
@@ -213,6 +211,48 @@ def test_what_a_stream_cannot_follow_is_refused(options: Any, message: str) -> N
         model.partial_fit(X, values > 0, classes=[False, True])
     with pytest.raises(NotFittedError):
         model.predict(X)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (SVMClassifier(solver="newton"), "solver must be 'auto' or 'subgradient', not 'newton'"),
+        (SVMRegressor(solver="coordinate_ascent"), "solver must be 'auto' or 'subgradient', not 'coordinate_ascent'"),
+        (SVMClassifier(solver=CoordinateAscent()), "solver must be 'auto' or 'subgradient', not CoordinateAscent"),
+        (SVMClassifier(loss="exponential"), "losses hinge, squared_hinge, logistic, perceptron, not for 'exponential'"),
+        (
+            SVMClassifier(loss=CustomLoss(Logistic().value, Logistic().derivative)),
+            "partial_fit is for the losses hinge",
+        ),
+        (SVMClassifier(class_weight="balanced"), "cannot count the classes of a whole stream: class_weight must be a"),
+    ],
+    ids=str,
+)
+def test_what_rules_a_stream_out_leaves_no_partial_fit(model: Any, message: str) -> None:
+    """So that whoever asks for the method first, as scikit-learn's checks do, is not misled."""
+    assert not hasattr(model, "partial_fit")
+    with pytest.raises(AttributeError) as refused:
+        model.partial_fit([[0.0], [1.0]], [0, 1])
+    assert message in str(refused.value.__cause__)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        SVMClassifier(loss="exponential"),
+        SVMRegressor(solver="coordinate_ascent"),
+    ],
+    ids=str,
+)
+def test_scikit_learn_finds_no_fault(model: Any) -> None:
+    checks = check_estimator(model, on_fail=None)
+    assert [check["check_name"] for check in checks if check["status"] == "failed"] == []
+
+
+def test_a_loss_that_is_none_is_refused_by_the_call() -> None:
+    for loss in ("zero_one", "wrong", None, ["hinge"]):
+        with pytest.raises((ValueError, TypeError), match="loss"):
+            SVMClassifier(loss=loss).partial_fit([[0.0], [1.0]], [0, 1], classes=[0, 1])  # type: ignore[arg-type]
 
 
 def test_a_kernel_leaves_no_partial_fit() -> None:

@@ -114,6 +114,16 @@ def test_the_optimum_is_that_of_an_interior_point_method(loss: str, intercept: I
         assert abs(beta.sum()) <= 1e-9 * np.abs(beta).sum()
 
 
+@pytest.mark.parametrize("block", [2, 3])
+@pytest.mark.parametrize("intercept", ["free", "none"])
+def test_the_smallest_blocks(block: int, intercept: Any) -> None:
+    X, y, _ = data(60, 4, 3)
+    kernel, terms = make_kernel("rbf", X, gamma=0.2), hinge(y, np.ones(60))
+    found = fit(task_of(kernel, X, terms, 1.0, intercept, 1e-7), block=block).certificate
+    assert found.status == Status.CONVERGED
+    assert found.primal == pytest.approx(optimum(kernel.block(X, X), terms, intercept == "free"), rel=1e-6)
+
+
 def test_classification_beside_scikit_learn() -> None:
     X, y, _ = data(700, 6, 2)
     result = fit(task_of(make_kernel("rbf", X, gamma=0.1), X, hinge(y, np.full(700, 2.0)), 2.0, "free", 1e-6), block=64)

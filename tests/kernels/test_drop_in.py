@@ -526,8 +526,11 @@ def test_liblinear_itself(number: int, switch: str) -> None:
 def test_what_the_command_line_does_not_have(tmp_path: Path) -> None:
     data = tmp_path / "data.svm"
     dump_svmlight_file(X, TWO, str(data), zero_based=False)
-    for option in (["--kernel", "precomputed"], ["--class-weight", "1:2"]):
-        assert main(["train", "-q", str(data), "-o", str(tmp_path / "m"), "--task", "binary", *option]) == 2
+    train = ["train", "-q", str(data), "-o", str(tmp_path / "m"), "--task", "binary"]
+    assert main([*train, "--kernel", "precomputed"]) == 2
+    assert main([*train, "--class-weight", "1:2"]) == 0  # which it has
+    factors = tight(SVMClassifier(class_weight={1: 2.0})).fit(X, TWO)
+    assert load_model(tmp_path / "m").coef_ == pytest.approx(factors.coef_, rel=0.1, abs=0.05)
 
 
 def test_the_center_of_svdd() -> None:

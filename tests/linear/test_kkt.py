@@ -16,6 +16,7 @@ from maxmargin import MulticlassSVM, SVMClassifier, kkt_report, load_model, save
 from maxmargin.errors import DataError
 from maxmargin.kkt import CATEGORIES
 from maxmargin.plots import KKTDisplay
+from maxmargin.solvers.bundle import Bundle
 
 RNG = np.random.default_rng(4)
 N = 70
@@ -227,6 +228,83 @@ def test_what_is_no_such_model_or_not_its_data_is_refused(tmp_path: Any) -> None
         kkt_report(model, X, NAMES, tolerance=0.5)
     with pytest.raises(ValueError, match="not fitted yet"):
         kkt_report(SVMClassifier(), X, NAMES)
+
+
+def test_the_form_over_a_ball_is_refused() -> None:
+    """Its multipliers are those of another problem: the figures would be violations of nothing."""
+    for kind in (np.asarray, sp.csr_matrix):
+        model = SVMClassifier(solver=Bundle(radius=0.5), tol=1e-6).fit(kind(X), NAMES)
+        with pytest.raises(DataError, match="^kkt_report is for the form with C; this model .* ball of radius 0.5$"):
+            kkt_report(model, kind(X), NAMES)
+    report = kkt_report(SVMClassifier(solver=Bundle(), tol=1e-9, max_passes=2000).fit(X, NAMES), X, NAMES)
+    assert max(violations(report).values()) < 1e-3
+
+
+def misses(report: Any, b: float) -> float:
+    """How far an intercept is at most from what a row with ``a = 0`` or ``a = C`` wants of it."""
+    margins = report.sign * (report.scores - report.b + b)
+    outside = report.category == 0
+    return float(np.maximum(np.where(outside, report.wanted - margins, margins - report.wanted), 0.0).max())
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("solver", ["perceptron", "averaged_perceptron"])
+def test_where_no_intercept_suits_the_multipliers_the_nearest_is_said_to_be_that(solver: str) -> None:
+    """A perceptron has no multipliers: all are 0, and of rows that do not lie apart each wants its own."""
+    for m in (None, np.linspace(0.5, 2.0, N)):
+        model = SVMClassifier(solver=solver, max_passes=10, random_state=0).fit(X, NAMES, None, m)
+        report = kkt_report(model, X, NAMES, margin=m)
+        assert not report.counts[1:].any()
+        off = misses(report, report.b)
+        assert off > 0.1
+        assert report.b_miss == pytest.approx(off, rel=1e-12)
+        assert report.b_interval == (report.b, report.b)
+        for beside in (-0.1, -1e-6, 1e-6, 0.1):
+            assert misses(report, report.b + beside) > off
+        line = str(report).splitlines()[0]
+        assert line.endswith(f"b = {report.b:.6g} (no b suits these multipliers; the nearest is off by {off:.6g})")
+        assert "[" not in line
+
+
+def test_an_interval_is_never_reversed() -> None:
+    """With multipliers of any kind; and it is not empty by rounding alone."""
+    empty = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        rows, y = rng.normal(size=(8, 2)), np.arange(8) % 2
+        C = float(rng.choice([0.01, 0.05, 1e-3]))
+        model = SVMClassifier(C, tol=1e-10, max_passes=5000).fit(rows, y)
+        report = kkt_report(model, rows, y)
+        low, high = report.b_interval
+        assert low <= report.b <= high
+        assert report.b_miss == 0.0
+        if report.counts[1] == 0:
+            assert misses(report, low) < 1e-6
+            assert misses(report, high) < 1e-6
+        # multipliers 0 or C at random, and the weights that they give
+        a = C * rng.integers(0, 2, 8)
+        used = np.flatnonzero(a)
+        model.support_, model.dual_coef_ = used, (a * np.where(y > 0, 1.0, -1.0))[used][None]
+        model.coef_, model.dual_residual_ = model.dual_coef_ @ rows[used], np.array([1e-12])
+        report = kkt_report(model, rows, y)
+        low, high = report.b_interval
+        assert low <= report.b <= high
+        assert report.counts[1] == 0
+        if report.b_miss > 0.0:
+            empty += 1
+            assert misses(report, report.b) == pytest.approx(report.b_miss)
+            assert "no b suits" in str(report)
+        elif np.isfinite([low, high]).all():
+            assert misses(report, low) < 1e-12 > misses(report, high)
+            assert "all as good" in str(report)
+    assert 5 < empty < 40
+    # both ends say 0 but for rounding: a point and no empty interval
+    for size in (1.0, 0.3, 1e5 / 3.0, 1e-5 / 3.0):
+        rows = np.array([[-size + 0.1], [size + 0.1]])
+        report = kkt_report(SVMClassifier(0.5 / size**2, tol=1e-9).fit(rows, [0, 1]), rows, [0, 1])
+        assert report.b_miss == 0.0
+        assert report.b_interval[0] <= report.b <= report.b_interval[1]
+        assert report.b == pytest.approx(-0.1 / size, rel=1e-3)
 
 
 def test_the_table() -> None:

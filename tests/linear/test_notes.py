@@ -15,7 +15,18 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
-from maxmargin import MulticlassSVM, OneClassSVM, SVMClassifier, SVMRanker, SVMRegressor, load_model, save_model
+from maxmargin import (
+    AUCClassifier,
+    HardMarginSVM,
+    MulticlassSVM,
+    OneClassSVM,
+    SVMClassifier,
+    SVMClassifierCV,
+    SVMRanker,
+    SVMRegressor,
+    load_model,
+    save_model,
+)
 from maxmargin._notes import about_contradictions, about_scales, hard_margin
 from maxmargin.cli.messages import note_in_words
 from maxmargin.errors import DataError
@@ -120,7 +131,87 @@ def test_constant_features() -> None:
     assert np.abs(fitted(SVMClassifier(tol=1e-9), rows).coef_[0, 3:]).max() < 1e-6
     assert fitted(SVMClassifier(fit_intercept=False), rows).notes_ == ()  # there it is the intercept
     assert fitted(SVMClassifier(), sp.csr_matrix(rows)).notes_ == ()
-    assert about_scales(np.ones((5, 2)), None, shifts=True) == []  # the model says that itself: all weights are 0
+
+
+def machines() -> list[Any]:
+    """The linear ones that a shift of the features leaves as they are."""
+    return [
+        SVMClassifier(), SVMClassifier(loss="squared_hinge"), SVMClassifier(loss="logistic"), SVMClassifier(kernel="rbf"),
+        SVMRegressor(), SVMRegressor(loss="squared_epsilon_insensitive"), SVMRanker(), AUCClassifier(),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("model", machines(), ids=str)
+def test_features_that_are_all_constant(model: Any) -> None:
+    y = np.arange(60) % 2 if isinstance(model, SVMClassifier | AUCClassifier) else np.arange(60.0)
+    for rows in (np.full((60, 3), 7.0), sp.csr_matrix((60, 3))):
+        note = clone(model).fit(rows, y).notes_[0]
+        assert note.startswith("all of the features have the same value in all rows: they have no effect")
+    part = about_scales(np.ones((200_000, 10)), None, shifts=True)  # seen in part
+    assert part == []
+    assert SVMClassifier().fit(np.ones((150_000, 10)), np.arange(150_000) % 2).notes_[0].startswith("weights of 0 are")
+
+
+CORNERS, OPPOSITE = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]]), np.array([0, 0, 1, 1])
+
+
+@pytest.mark.parametrize(
+    "model", [*(m for m in machines() if getattr(m, "kernel", "") != "rbf"), MulticlassSVM()], ids=str
+)
+def test_features_that_do_not_separate(model: Any) -> None:
+    what = {SVMRegressor: "tell the targets from each other", SVMClassifier: "tell the classes apart",
+            MulticlassSVM: "tell the classes apart"}.get(type(model), "put the pairs in order")  # fmt: skip
+    found = clone(model).set_params(tol=1e-4).fit(CORNERS, OPPOSITE)
+    assert found.notes_[-1].startswith(
+        f"weights of 0 are as good as any, within the tolerance: with this C the features do not {what}; try other"
+    )
+    assert ("a kernel" in found.notes_[-1]) == (not isinstance(model, SVMRanker | AUCClassifier))
+    assert np.abs(found.coef_).max() < 0.05
+    far = np.array([[0.0, 0.0], [1.0, 0.0], [8.0, 1.0], [9.0, 1.0]])
+    assert not any("weights of 0" in note for note in clone(model).fit(far, OPPOSITE).notes_)
+
+
+def test_weights_of_0_among_several_problems_and_of_kernels() -> None:
+    rows = np.vstack([CORNERS, [[9.0, 9.0], [9.0, 8.0]]])
+    notes = SVMClassifier(multi_class="ovo", tol=1e-5).fit(rows, [0, 0, 1, 1, 2, 2]).notes_
+    assert [note[:48] for note in notes if "as good" in note] == ["in 1 of 3 two-class problems weights of 0 are as"]
+    narrow = SVMClassifier(kernel="rbf", gamma=1e-9).fit(CORNERS, OPPOSITE)
+    assert (
+        "the values of the kernel do not tell the classes apart; try other features, another kernel" in narrow.notes_[0]
+    )
+    assert SVMClassifier(kernel="rbf").fit(CORNERS, OPPOSITE).notes_ == ()
+    assert SVMRegressor(nu=0.5).fit(CORNERS, OPPOSITE).notes_ == ()  # its objective is another one
+    (note,) = SVMRanker(tol=1e-8).fit_comparisons(None, ["A", "B"], ["B", "A"]).notes_
+    assert note.startswith("weights of 0 are as good as any")
+
+
+def test_what_the_note_on_weights_of_0_says() -> None:
+    """Against the exact optimum: no weights do better by more than the tolerance, for rows of any kind."""
+    said = 0
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        rows = rng.normal(size=(400, 2))
+        y = rng.random(400) < 0.3 + 0.02 * seed * (rows[:, 0] > 0)
+        for loss in ("hinge", "squared_hinge", "logistic"):
+            model = SVMClassifier(0.1, loss=loss, tol=1e-3).fit(rows, y)
+            if any("weights of 0" in note for note in model.notes_):
+                said += 1
+                best = SVMClassifier(0.1, loss=loss, tol=1e-8).fit(rows, y).certificate_.primal
+                nothing = SVMClassifier(0.1, loss=loss, tol=1e-8).fit(0.0 * rows, y).certificate_.primal
+                assert nothing - best <= 1e-3 * nothing * (1.0 + 1e-6)
+    assert 5 <= said < 24
+
+
+def test_the_area_and_the_hard_margin_have_notes() -> None:
+    rows = np.vstack([X * SCALES, (X * SCALES)[:1]])
+    y = np.r_[Y, ~Y[0]]
+    notes = AUCClassifier().fit(rows, y).notes_
+    assert notes[0].startswith("the scales of the features differ")
+    assert notes[1].startswith("1 point is in the data under more than one class (row 0 and row 60)")
+    (note,) = HardMarginSVM().fit(X[:2] * SCALES, [0, 1]).notes_
+    assert note.startswith("the scales of the features differ")
+    (note,) = AUCClassifier(100.0).fit([[0.0], [1.0], [5.0], [7.0]], [0, 0, 1, 1]).notes_
+    assert note.startswith("all pairs are in order and no slack is left: a larger C changes nothing")
 
 
 def test_large_data_are_looked_at_in_part() -> None:
@@ -205,10 +296,10 @@ def test_the_bound_of_the_objective_is_one() -> None:
         for tol in (0.3, 0.05, 1e-3, 1e-5):
             model = SVMClassifier(C, tol=tol, random_state=0).fit(rows, y)
             found, weight = model.certificate_, np.ones(len(rows))
-            change = hard_margin(found, float(weight.sum()), 1.0, 1e3)
-            if change is not None:
+            bound = hard_margin(found, float(weight.sum()), 1.0, 1e3)
+            if bound is not None:
                 said += 1
-                assert exact.dual <= found.dual / (1.0 - change) * (1.0 + 1e-9)
+                assert exact.dual <= found.dual / (1.0 - bound.change) * (1.0 + 1e-9)
     assert said >= 6
 
 
@@ -231,6 +322,54 @@ def test_several_problems_and_other_machines_have_hard_margins_too() -> None:
         SVMClassifier(nu=0.1),
     ):
         assert model.fit(apart, y[y != 2]).notes_ == ()
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_squared_hinges_come_near_the_hard_margin(kernel: str) -> None:
+    """What is still to come is bounded, against fits for larger C."""
+    rows = X[np.abs(X @ [1.0, -1.0, 0.5]) > 0.3]
+    y = rows @ [1.0, -1.0, 0.5] > 0
+    model = SVMClassifier(loss="squared_hinge", kernel=kernel, gamma=0.3, tol=1e-3)
+    assert clone(model).fit(rows, y).notes_ == ()
+    soft = clone(model).set_params(C=1e7, tol=1e-5).fit(rows, y)
+    (note,) = soft.notes_
+    assert note.startswith("the data are separable and hardly any slack is left: a larger C changes hardly anything")
+    most = number(note, r"objective by (\S+) %") / 100.0
+    other = clone(model).set_params(C=1e11, tol=1e-5).fit(rows, y).certificate_
+    assert soft.certificate_.dual * (1.0 - 1e-9) <= other.primal
+    assert other.dual <= soft.certificate_.dual * (1.0 + 1.01 * most + 1e-9)
+    assert clone(model).set_params(C=1e7, tol=1e-5).fit(X, Y).notes_ == () or kernel == "rbf"
+    weight = np.where(np.arange(len(y)) == 0, 1e-6, 1.0)  # one slack may be large
+    slack = clone(model).set_params(C=1e7, tol=1e-5).fit(rows, y, weight)
+    for found in (note for note in slack.notes_ if "slack" in note):
+        exact = clone(model).set_params(C=1e13, tol=1e-5).fit(rows, y).certificate_
+        bound = number(found, r"objective by (\S+) %") / 100.0
+        assert exact.dual <= slack.certificate_.dual * (1.0 + 1.01 * bound + 1e-6)
+    (note,) = SVMRanker(1e4, loss="squared_hinge").fit([[0.0], [1.0], [3.0]], [0, 1, 2]).notes_
+    assert note.startswith("all pairs are in order and hardly any slack is left")
+
+
+@pytest.mark.parametrize("loss", ["logistic", "exponential"])
+def test_losses_without_a_minimum_say_so_on_separable_data(loss: str) -> None:
+    rows = X[np.abs(X @ [1.0, -1.0, 0.5]) > 0.3]
+    y = rows @ [1.0, -1.0, 0.5] > 0
+    model = SVMClassifier(loss=loss)
+    assert model.fit(rows, y).notes_ == ()
+    fits = [clone(model).set_params(C=C).fit(rows, y) for C in (1e6, 1e9)]
+    for found in fits:
+        (note,) = found.notes_
+        assert note.startswith("the data are separable and the mean loss is ")
+        assert number(note, r"loss is (\S+):") == pytest.approx(found.certificate_.risk_bound, rel=0.5)
+    # what it says of a larger C: longer weights, nearer to the direction of the hard margin
+    hard = HardMarginSVM(tol=1e-8).fit(rows, y).coef_[0]
+    lengths = [np.linalg.norm(found.coef_) for found in fits]
+    angles = [hard @ found.coef_[0] / np.linalg.norm(hard) / size for found, size in zip(fits, lengths, strict=True)]
+    assert lengths[0] < lengths[1]
+    assert angles[0] < angles[1] < 1.0 + 1e-12
+    mixed = (
+        clone(model).set_params(C=1e6).fit(np.vstack([rows, rows[:1]]), np.r_[y, ~y[0]], np.r_[np.ones(len(y)), 1e-9])
+    )
+    assert not any("separable" in note for note in mixed.notes_)  # a tiny mean loss proves nothing here
 
 
 def test_targets_inside_the_tube() -> None:
@@ -355,3 +494,19 @@ def test_one_class_around_the_origin() -> None:
     away = OneClassSVM(kernel="linear").fit(X + 5.0)
     assert away.certificate_.relative_gap <= away.tol
     assert not any("origin" in note for note in away.notes_)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+def test_numbers_at_the_ends_of_the_range_are_refused_without_a_warning(kind: Any) -> None:
+    """Also where only held-out rows have them, and where a margin is beyond all numbers."""
+    y = [0, 1, 0, 1]
+    for kernel in ("linear", "rbf"):
+        with pytest.raises(DataError, match=r"features of up to 1e\+308 in size are too"):
+            SVMClassifierCV(Cs=3, cv=2, kernel=kernel).fit(kind([[1e308], [-1e308], [1.0], [0.0]]), y)
+    for rows, message in (
+        ([[1e-200], [-1e-200], [2e-200], [-2e-200]], "the weights would be of size inf; scale X up"),
+        ([[9e99, 1e-200], [-9e99, 0.0], [9e99, 2e-200], [-9e98, 1.0]], "scale the features"),
+    ):
+        with pytest.raises(DataError, match=message):
+            HardMarginSVM().fit(kind(rows), y)

@@ -10,7 +10,6 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from maxmargin import HardMarginSVM, SVMClassifier, SVMRegressor
-from maxmargin.errors import DataError
 from maxmargin.solvers.linear.rows import Rows
 from maxmargin.solvers.linear.task import LinearTask
 from maxmargin.solvers.loop import Result, run_to_tolerance
@@ -166,7 +165,8 @@ def test_as_an_estimator() -> None:
 @pytest.mark.parametrize("name", ["perceptron", "averaged_perceptron"])
 def test_what_it_is_not_for(name: str) -> None:
     X, y = separable(1)
-    with pytest.raises(DataError, match=f"SVMRegressor: {name} is for structured machines and for linear classific"):
+    where = "it is for linear classification and structured machines; solver must be one of"
+    with pytest.raises(ValueError, match=f"SVMRegressor: solver '{name}' is not for linear regression: {where}"):
         SVMRegressor(solver=name).fit(X, X[:, 0])
-    with pytest.raises(ValueError, match=f"SVMClassifier: solver '{name}' is not for kernel='rbf'; it must be one of"):
+    with pytest.raises(ValueError, match=f"SVMClassifier: solver '{name}' is not for kernel='rbf': {where}"):
         SVMClassifier(kernel="rbf", solver=name).fit(X, y)

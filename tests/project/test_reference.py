@@ -162,7 +162,11 @@ def test_the_table_has_the_names_that_estimators_know() -> None:
     assert names_in_column(0) == set(SVMClassifier()._solver_names())
     assert names_in_column(1) == set(SVMClassifier(kernel="rbf")._solver_names()) == set(OneClassSVM()._solver_names())
     structured = set(StructuredSVM(None)._solver_names())
-    assert names_in_column(2) == structured | {"coordinate_ascent"} == set(MulticlassSVM()._solver_names())
+    assert (
+        names_in_column(2)
+        == structured | {"coordinate_ascent", "interior_point"}
+        == set(MulticlassSVM()._solver_names())
+    )
     perceptrons = {"perceptron", "averaged_perceptron"}
     assert set(SVMRegressor()._solver_names()) == names_in_column(0) - perceptrons
     assert set(HardMarginSVM(kernel="rbf")._solver_names()) == names_in_column(0)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import DataError, FileFormatError
 from .inputs import check_output, recognise
-from .learners import check_options, choose, make, parameters
+from .learners import check_options, choose, form_of, make, parameters
 from .messages import UsageError, Voice
 from .tasks import load_task
 from .train import inputs_of, opened, read, warnings_as_notes
@@ -38,7 +38,8 @@ def run(args: Namespace) -> int:
     wanted = known if args.solvers is None else args.solvers.split(",")
     if unknown := [solver for solver in wanted if solver not in ("auto", *known)]:
         raise UsageError(f"--solvers: no solver {unknown[0]!r} here; there are {', '.join(known)}")
-    voice.say(f"{source.name}: {format} ({how}), task {name}")
+    form = "" if args.multi_class or not (form := form_of(args, name, learner)) else f" (--multi-class {form})"
+    voice.say(f"{source.name}: {format} ({how}), task {name}{form}")
     task, settings = load_task(name), {"format": format, "task": name}
     examples, tested = read(task, source, test, settings, args, voice)
     try:

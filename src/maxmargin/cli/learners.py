@@ -10,7 +10,7 @@ from typing import Any
 from .messages import UsageError
 from .table import MACHINE_SOLVERS, TASKS, Learner, takers
 
-__all__ = ["KERNELS_WITH", "check_options", "choose", "make", "parameters"]
+__all__ = ["KERNELS_WITH", "check_options", "choose", "form_of", "make", "parameters"]
 
 # Arguments of the command itself; all others belong to tasks.
 _OF_THE_COMMAND = {
@@ -33,12 +33,24 @@ _NOT_FOR_LOSS = {
 
 
 def choose(args: Namespace, task: str, model: Any = None) -> Learner:
-    """What learns: that of a model to start from, else what ``--multi-class`` asks for."""
+    """What learns: that of a model to start from, else what ``--multi-class`` asks for, or has the options given."""
     learners = TASKS[task].learners
     if model is not None:
         return next(learner for learner in learners if learner.estimator == type(model).__name__)
-    asked = (learner for learner in learners if args.multi_class in learner.options.get("multi_class", ()))
+    if args.multi_class is None:
+        given = {option for option, _ in _given(args) if any(option in learner.options for learner in learners)}
+        asked = (learner for learner in learners if given <= learner.options.keys())
+    else:
+        asked = (learner for learner in learners if args.multi_class in learner.options.get("multi_class", ()))
     return next(asked, learners[0])
+
+
+def form_of(args: Namespace, task: str, learner: Learner) -> str | None:
+    """How several classes are learned, where that was asked for or is not as by default."""
+    forms = learner.options.get("multi_class")
+    if forms is None or learner is TASKS[task].learners[0]:
+        return args.multi_class if forms else None
+    return args.multi_class or forms[0]
 
 
 def check_options(args: Namespace, task: str, format: str, learner: Learner, model: Any = None) -> None:
@@ -49,7 +61,7 @@ def check_options(args: Namespace, task: str, format: str, learner: Learner, mod
     UsageError
         Names the option, the task, and what the option is for.
     """
-    form = args.multi_class if "multi_class" in learner.options else None
+    form = form_of(args, task, learner)
     here = f"task {task}" + (f" with --multi-class {form}" if form else "")
     for option, value in _given(args):
         if TASKS[task].reading.get(option) == format:

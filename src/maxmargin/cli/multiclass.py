@@ -52,6 +52,13 @@ class MulticlassTask(RowTask):
         names = [spelt(text) for text in texts]
         return [names[number] for number in rows.tolist()]
 
+    def fit(self, model: Any, examples: Examples) -> None:
+        """Learn; labels that the command line gave as text are what they are in the data."""
+        factors = getattr(model, "class_weight", None)
+        if isinstance(factors, dict) and examples.y.dtype.kind == "i":
+            model.set_params(class_weight={_as_number(label): factor for label, factor in factors.items()})
+        super().fit(model, examples)
+
     def n_scores(self, targets: Any, args: Namespace) -> int:
         classes = len(np.unique(targets))
         return max(classes, classes * (classes - 1) // 2) if args.multi_class == "ovo" else classes
@@ -109,6 +116,15 @@ def _numbered(labels: NDArray[np.str_]) -> tuple[list[str], NDArray[np.int64]]:
         part = labels[at : at + _PIECE].tolist()
         rows[at : at + _PIECE] = [number.setdefault(label, len(number)) for label in part]
     return list(number), rows
+
+
+def _as_number(label: Any) -> Any:
+    """A label as the whole number that it stands for, if it does."""
+    try:
+        number = parse_number(label) if isinstance(label, str) else label
+    except ValueError:
+        return label
+    return int(number) if float(number).is_integer() else label
 
 
 def spelt(label: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import re
+import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -17,6 +18,20 @@ __all__ = ["make_parser"]
 
 class _Parser(argparse.ArgumentParser):
     """Errors are raised, to be shown as one line."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Values of ``--class-weight`` each with the option before it: then none is taken for DATA or an option."""
+        words: list[str] = []
+        inside = False
+        for word in sys.argv[1:] if args is None else args:
+            if inside and (word == "balanced" or _OF_CLASS.fullmatch(word)):
+                if words[-1] == "--class-weight":
+                    words.pop()
+                words.append(f"--class-weight={word}")
+            else:
+                inside = word == "--class-weight"
+                words.append(word)
+        return super().parse_known_args(words, namespace)
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message} (see {self.prog} --help)")
@@ -47,6 +62,36 @@ def _number(
 def _gamma(text: str) -> Any:
     """``scale``, ``auto`` or a positive number."""
     return text if text in ("scale", "auto") else _number(0, inclusive=False)(text)
+
+
+_OF_CLASS = re.compile(r"(.+):([-+.\w]+)")
+
+
+def _factor(text: str) -> str | tuple[str, float]:
+    """``balanced``, or a label and the factor of its rows."""
+    found = _OF_CLASS.fullmatch(text)
+    if text == "balanced" or found is None:
+        if found is None and text != "balanced":
+            raise argparse.ArgumentTypeError(f"must be balanced or LABEL:WEIGHT, not {text!r}")
+        return text
+    return found[1], _number(0)(found[2])
+
+
+class _ClassWeight(argparse.Action):
+    """Gathers the factors of labels, each named once."""
+
+    def __call__(self, parser: Any, namespace: Any, value: Any, option: str | None = None) -> None:
+        before = getattr(namespace, self.dest)
+        if value == "balanced" or before == "balanced":
+            if before not in (None, value):
+                raise argparse.ArgumentError(self, "takes either balanced or factors of labels")
+            setattr(namespace, self.dest, value)
+            return
+        factors: dict[str, float] = dict(before or {})
+        label, weight = value
+        if label in factors:
+            raise argparse.ArgumentError(self, f"names the label {label!r} twice")
+        setattr(namespace, self.dest, {**factors, label: weight})
 
 
 _SIZE = re.compile(r"(\d+(?:\.\d+(?=\D))?)([KMGT]?)", re.ASCII | re.IGNORECASE)
@@ -135,11 +180,12 @@ def _learning(parser: argparse.ArgumentParser) -> Any:
     _offer(learning, "--C-per", "what -C weighs: the mean of the slacks of a row's pairs, or the slack of each pair")
     share = _number(0, inclusive=False, high=1)
     _offer(learning, "--nu", "bound of the share of errors, in the place of -C (classes) or --epsilon", type=share)
-    _offer(learning, "--multi-class", "all classes at once, one against the rest, or one against one")
+    _offer(learning, "--multi-class", "all classes at once, one against the rest (with a kernel), or one against one")
     _offer(learning, "--loss", "what an error costs")
     _offer(learning, "--epsilon", "errors up to this size cost nothing (default: 0.1)", type=_number(0))
     _offer(learning, "--intercept", "how it is learned")
-    _offer(learning, "--class-weight", "the weight of all rows together is the same for every class")
+    factors = "balanced (all classes weigh the same), or LABEL:WEIGHT ... (factors; others have 1)"
+    _offer(learning, "--class-weight", factors, metavar="W", type=_factor, action=_ClassWeight)
     _offer(learning, "--kernel", "what scores are made of; --gamma, --degree and --coef0 are its parameters")
     gamma = "a number, scale (the default), 1 / (features x variance), or auto, 1 / features"
     _offer(learning, "--gamma", gamma, metavar="G", type=_gamma)

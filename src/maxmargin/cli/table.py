@@ -39,7 +39,7 @@ class Entry:
     formats : tuple of str
         What it reads.
     learners : tuple of Learner
-        Several are told apart by ``--multi-class``; the first is the default.
+        Several are told apart by ``--multi-class``, else by options that one of them has; the first is the default.
     reading : mapping of str to str
         Options of ``train`` that say how data are read, each with the format that it is for.
     predicting : tuple of str
@@ -77,13 +77,13 @@ _MACHINE = {
     "intercept": ("free", "penalized", "none"),
     "solver": MACHINE_SOLVERS,
 }
-_CLASSIFIER = {**_MACHINE, "loss": (*_HINGES, "logistic", "exponential"), "class_weight": ("balanced",)}
+_CLASSIFIER = {**_MACHINE, "loss": (*_HINGES, "logistic", "exponential"), "class_weight": _ANY}
 _CRAMMER_SINGER = {
     **_STRUCTURED,
     "loss": ("zero_one",),
     "multi_class": ("crammer-singer",),
     "intercept": ("penalized", "none"),
-    "class_weight": ("balanced",),
+    "class_weight": _ANY,
     "solver": (*_STRUCTURED_SOLVERS, "coordinate_ascent"),
 }
 _REGRESSOR = {
@@ -102,7 +102,7 @@ _AUC = {
     **dict.fromkeys(("tol", "max_passes", "max_time"), _ANY),
     "C_per": ("row", "pair"),
     "loss": _HINGES,
-    "class_weight": ("balanced",),
+    "class_weight": _ANY,
     "warm_start": _ANY,
 }
 _SEQUENCES = {**_STRUCTURED, "loss": ("hamming", "normalized_hamming"), "min_count": _ANY, "forbidden": _ANY}

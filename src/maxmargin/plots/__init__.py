@@ -17,6 +17,7 @@ from .losses import LossDisplay
 from .path import PathDisplay
 from .perceptron import PerceptronDisplay
 from .sequences import SequenceDisplay
+from .strengths import StrengthDisplay
 from .transitions import TransitionDisplay
 
 __all__ = [
@@ -30,5 +31,6 @@ __all__ = [
     "PathDisplay",
     "PerceptronDisplay",
     "SequenceDisplay",
+    "StrengthDisplay",
     "TransitionDisplay",
 ]

@@ -32,11 +32,14 @@ class WarmStart:
         The working set of a structured problem.
     beta : float64 array of shape (n,) or None
         Dual point of a plain machine: the coefficients of its rows. After a change of ``C`` it need not be feasible.
+    solver : str
+        Name of the algorithm that ended there.
     """
 
     w: Reals
     planes: Planes | None = None
     beta: Reals | None = None
+    solver: str = ""
 
 
 class Problem(Protocol):
@@ -145,6 +148,8 @@ class Step:
         Whether a whole pass met no mistake (perceptron).
     settled : bool
         Whether the objective has ceased to move under this method.
+    work : float
+        What the pass cost, as a share of one over all rows.
     """
 
     passes: int
@@ -153,6 +158,7 @@ class Step:
     ready: bool = False
     separated: bool = False
     settled: bool = False
+    work: float = 1.0
 
 
 class Run(ABC):

@@ -19,12 +19,15 @@ from ..errors import DataError
 from .base import Task
 from .linear.task import LinearTask
 from .oracle import Work
+from .planes import Planes
 
 __all__ = ["Bounds", "Objective", "Point", "objective_of", "starting_weights"]
 
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _FEW = 64
+_NEAR = 1e-6
+_EPSILON = float(np.finfo(np.float64).eps)
 
 
 @dataclass
@@ -157,7 +160,11 @@ class _LinearObjective(Objective):
 
 
 class _StructuredObjective(Objective):
-    """Dual points are planes ``[slope, offset]``."""
+    """Dual points are planes ``[slope, offset]``.
+
+    The kink where the truth itself has the largest loss and score, that is a slack of 0, has the subgradient 0. Where
+    several other outputs tie, the subgradient is that of the one which the decoder says.
+    """
 
     def __init__(self, task: Task) -> None:
         self.task = task
@@ -167,8 +174,7 @@ class _StructuredObjective(Objective):
         self.used: Ints = np.empty(0, np.int64)
 
     def at(self, w: Reals) -> Point:
-        plane = self._plane(w, self.task.examples, Work.start(0, self.c))
-        loss = float(plane[:-1] @ w) + plane[-1]
+        plane, loss = self._plane(w, self.task.examples, Work.start(0, self.c))
         return Point(w, self.task.penalty(w) + loss, plane[:-1], plane)
 
     def along(self, point: Point, direction: Reals) -> Callable[[float], float]:
@@ -182,7 +188,7 @@ class _StructuredObjective(Objective):
         return value
 
     def slope_of(self, w: Reals, examples: Ints, dual: Reals | None = None) -> Reals:
-        plane = self._plane(w, examples, self._emptied(examples))
+        plane, _ = self._plane(w, examples, self._emptied(examples))
         if dual is not None:
             dual += plane
         return plane[:-1]
@@ -204,14 +210,34 @@ class _StructuredObjective(Objective):
         self.used = examples
         return self.few
 
-    def _plane(self, w: Reals, examples: Ints, work: Work) -> Reals:
-        """``[slope, offset]`` of the most violated outputs."""
-        task, c = self.task, self.c
+    def _plane(self, w: Reals, examples: Ints, work: Work) -> tuple[Reals, float]:
+        """``[slope, offset]`` of the most violated outputs, or of the truth where there is no slack; and the loss."""
+        task = self.task
         found = task.oracle.evaluate(w, examples, work=work, n_jobs=task.n_jobs if len(examples) > _FEW else 1)
+        planes = work.planes  # it may have grown
+        loss, c = planes.loss[found.planes], self.c[examples]
+        violated = found.slack > 0.0
+        near = found.slack <= _NEAR * (1.0 + loss + np.abs(w).max(initial=0.0))
+        for k in np.flatnonzero(violated & near & (planes.length[found.planes] > 0)):
+            violated[k] = self._is_above(w, planes, examples[k : k + 1], found.planes[k : k + 1])
+        used = np.where(violated, c, 0.0)
         out = np.zeros(len(w) + 1)
-        task.oracle.add_planes(work.planes, examples, found.planes, c[examples], out[:-1])
-        out[-1] = float(c[examples] @ work.planes.loss[found.planes])
-        return out
+        task.oracle.add_planes(planes, examples, found.planes, used, out[:-1])
+        out[-1] = float(used @ loss)
+        return out, float(c @ found.slack)
+
+    def _is_above(self, w: Reals, planes: Planes, example: Ints, plane: Ints) -> bool:
+        """Whether a plane is above that of the truth at ``w`` by more than rounding.
+
+        A sum of ``m`` products has an error of at most ``m / 2`` times the machine's epsilon, relative to the sum of
+        their sizes; what is not more says no more than that the truth ties, and its plane touches the loss as well.
+        """
+        psi = np.zeros(len(w))
+        self.task.oracle.add_planes(planes, example, plane, np.ones(1), psi)
+        used = np.flatnonzero(psi)
+        products, loss = psi[used] * w[used], float(planes.loss[plane[0]])
+        size = loss + float(np.abs(products).sum())
+        return loss + float(products.sum()) > (len(used) + 2) * _EPSILON * size
 
 
 class Bounds:

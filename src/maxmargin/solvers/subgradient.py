@@ -91,7 +91,8 @@ class Subgradient:
     A step on rows costs what the rows have of non-zeros; one on structures, or with a user's own loss, as much as there
     are weights as well: take batches. The step of a free intercept is longer than that of the weights by the mean of
     ``|x_i|^2``, as of the weight of a constant feature as long as the rows; the returned one is the best for the
-    returned weights. A loss without a derivative has the subgradient 0 at its kink.
+    returned weights. A loss without a derivative has the subgradient 0 at its kink, and so has a structured example at
+    the kink where its truth itself has the largest loss and score.
     """
 
     step: Literal["1/t", "1/sqrt(t)", "constant"] | None = None

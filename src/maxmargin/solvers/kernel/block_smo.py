@@ -13,6 +13,7 @@ Cost of a step: ``q`` rows of the kernel, of which those in the cache are free, 
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -81,6 +82,7 @@ class BlockRun(Run):
         self.highest, self.lowest = np.empty_like(self.a), np.empty_like(self.a)
         self.worked: Ints = np.empty(0, np.int64)
         self.gap, self.best, self.idle, self.operations = np.inf, -np.inf, 0, 0.0
+        self.may_grow = not task.exact and self.terms.squared  # until the task refuses it
         self.cache = self._rows_in(np.float32 if single_precision_suffices(task, self.terms) else np.float64)
 
     def _rows_in(self, dtype: DTypeLike) -> RowCache:
@@ -97,7 +99,8 @@ class BlockRun(Run):
         for k in range(max(1, task.n // min(self.options.block, self.cache.capacity))):
             if k:
                 task.deadline.check()
-            step = self._step()
+            with np.errstate(over="ignore", invalid="ignore") if self.may_grow else nullcontext():
+                step = self._step()
             if step.ready or task.small(step.gap, step.dual, step.dual + step.gap):
                 break
         return step
@@ -107,6 +110,7 @@ class BlockRun(Run):
         rows = self._choose()
         moved = self._improve(rows) if len(rows) else 0
         dual, self.gap = self._figures()
+        self.task.check_value(dual)
         self.idle = 0 if moved and dual > self.best + 1e-13 * abs(self.best) else self.idle + 1
         self.best = max(self.best, dual)
         ready = not moved or self.idle >= _IDLE_STEPS
@@ -124,7 +128,8 @@ class BlockRun(Run):
         high, low = self._excess()
         if max(high.max(), low.max()) <= 0.0:
             return np.empty(0, np.int64)
-        kept = self.worked[-(size // 2) :] if len(self.worked) > 1 else self.worked[:0]
+        # of two rows both are new, one from each side
+        kept = self.worked[-(size // 2) :] if len(self.worked) > 1 and size > 2 else self.worked[:0]
         new: list[Ints] = []
         count = size - len(kept)
         taken = np.zeros(self.task.n, bool)

@@ -11,6 +11,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from ..._compiled import compiled
 from ...kernels import Kernel
+from .definiteness import Spectrum
 
 __all__ = ["KernelValues", "RowCache", "add_rows"]
 
@@ -108,6 +109,8 @@ class KernelValues:
         The last cache made.
     factor : array of shape (n, rank), False or None
         ``L`` with ``K = L L^T``; False where there is none, None where nobody has asked.
+    spectrum : Spectrum or None
+        What is known of the eigenvalues; None where nobody has asked.
     products : tuple of two arrays of shape (n,), or None
         Coefficients ``beta`` and their ``K beta`` in float64.
     """
@@ -115,6 +118,7 @@ class KernelValues:
     keep: bool = False
     rows: RowCache | None = None
     factor: Reals | Literal[False] | None = None
+    spectrum: Spectrum | None = None
     products: tuple[Reals, Reals] | None = None
 
     def cache(self, kernel: Kernel, X: Any, dtype: DTypeLike, megabytes: float) -> RowCache:

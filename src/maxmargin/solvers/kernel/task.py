@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from ..deadline import Deadline
 from ..linear.intercept import best_intercept
 from ..oracle import Evaluation
 from ..warm_dual import warm_dual
+from .definiteness import refuse
 from .row_cache import KernelValues
 
 __all__ = ["KernelTask"]
@@ -23,6 +25,7 @@ __all__ = ["KernelTask"]
 _NEGLIGIBLE = 1e-6
 _ROUNDING = 1e-13
 _SAME = 1e-15
+_FAR = 1e6
 
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -204,8 +207,29 @@ class KernelTask:
         w = np.empty(self.n_weights)
         w[: self.n] = self.terms.beta(a)
         products = self.products(w[: self.n])
+        value = self.terms.gain(a) - 0.5 * float(w[: self.n] @ products)
+        self.check_value(value)
         w[self.n :] = self.thresholds(products)
-        return w, self.terms.gain(a) - 0.5 * float(w[: self.n] @ products)
+        return w, value
+
+    def check_value(self, dual: float) -> None:
+        """Refuse a squared loss whose dual grows without end, as it can with kernels that are not definite.
+
+        Raises
+        ------
+        DataError
+            When a dual value is far above the objective of weights of 0, or no number.
+        """
+        if not self.exact and not dual <= self._most:
+            refuse(self, "the dual grows without end")
+
+    @cached_property
+    def _most(self) -> float:
+        """A bound that no bounded dual comes near; infinite for losses whose dual always has a maximum."""
+        if isinstance(self.terms, Terms) and not self.terms.squared:
+            return np.inf
+        nothing = np.zeros(self.n)
+        return _FAR * float(self.cost_at(nothing, self.thresholds(nothing)).sum())
 
     def to_dual(self, w: Reals) -> Reals:
         """The dual point of weights, as near as the box allows, shape ``(n, m)``."""

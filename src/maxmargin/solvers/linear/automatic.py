@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...terms import Terms
-from ..base import Run, Step, WarmStart
+from ..base import Run, Solver, Step, WarmStart
 from ..bundle import Bundle
 from .band import COST, suits
 from .coordinate_ascent import CoordinateAscent
+from .crammer_singer import CrammerSinger, MulticlassTask
 from .interior_point import InteriorPoint
+from .multiclass_interior_point import MulticlassInteriorPoint
 from .newton import Newton
 from .normal_equations import passes_for_matrix
 from .task import LinearTask
@@ -28,6 +31,8 @@ __all__ = ["Automatic"]
 Reals = NDArray[np.float64]
 _FIRST_LOOK = 8
 _ITERATIONS = 25
+_MOST = 1000  # passes of coordinate ascent, whatever else costs: there estimators give up by default
+_WIDEST = 4000
 # when shrunk rows are taken back the gap jumps for a pass or two: later on, one slow look does not decide
 _IN_A_ROW, _EARLY = 3, 32
 
@@ -44,40 +49,51 @@ class Automatic:
         """Short name, as accepted by the estimators."""
         return "auto"
 
-    def start(self, task: LinearTask) -> Run:
+    def start(self, task: LinearTask | MulticlassTask) -> Run:
         """Begin a run."""
+        if isinstance(task, MulticlassTask):
+            return _Switching(task, CrammerSinger(), MulticlassInteriorPoint(), multiclass_in_passes(task))
         if isinstance(task.terms, Terms):
-            return _AutomaticRun(task)
+            return _Switching(task, CoordinateAscent(), InteriorPoint(), interior_point_in_passes(task))
         run: Run = (Newton() if task.terms.smooth else Bundle()).start(task)
         run.reason = f"the loss {'is smooth' if task.terms.smooth else 'has kinks'} and no sum of hinges"
         return run
 
 
-class _AutomaticRun(Run):
-    task: LinearTask
+class _Switching(Run):
+    """``first`` is coordinate ascent, ``second`` an interior point method that costs ``budget`` passes of it."""
 
-    def __init__(self, task: LinearTask) -> None:
+    task: Any
+
+    def __init__(self, task: LinearTask | MulticlassTask, first: Solver, second: Solver, budget: float) -> None:
         self.task = task
-        self.run: Run = CoordinateAscent().start(task)
-        self.label = CoordinateAscent().name
-        self.reason = "its passes are cheap and it converges fast here"
+        self.second, self.budget = second, budget
+        if task.warm is not None and task.warm.solver == second.name:
+            self.run: Run = second.start(task)
+            self.label, self.reason = second.name, "the fit that this one begins with ended with it"
+        else:
+            self.run = first.start(task)
+            self.label, self.reason = first.name, "its passes are cheap and it converges fast here"
         self.gaps: list[float] = []
-        self.slow = 0
-        self.budget = interior_point_in_passes(task)
+        self.slow, self.work = 0, 0.0
 
     def advance(self) -> Step:
         step = self.run.advance()
-        if self.label == InteriorPoint().name:
+        if self.label == self.second.name:
             return step
         self.gaps.append(step.gap / max(step.dual + step.gap, 1e-300))
+        self.work += step.work
         if self.budget == math.inf or len(self.gaps) < _FIRST_LOOK:
             return step
-        remaining = passes_to_go(self.gaps, self.task.tol)
-        self.slow = self.slow + 1 if remaining > self.budget else 0
-        if self.slow >= (1 if len(self.gaps) < _EARLY else _IN_A_ROW):
-            self.task.warm = WarmStart(self._best_weights())
-            self.run = InteriorPoint().start(self.task)
-            self.label = InteriorPoint().name
+        done, remaining = len(self.gaps), passes_to_go(self.gaps, self.task.tol)
+        self.slow = self.slow + 1 if remaining > min(self.budget, max(_MOST - done, 0)) else 0
+        # after as much work as the other way costs that one is taken, whatever the progress promises: then neither
+        # choice costs more than twice the better one
+        if self.work >= self.budget or self.slow >= (1 if done < _EARLY else _IN_A_ROW):
+            if isinstance(self.task, LinearTask):
+                self.task.warm = WarmStart(self._best_weights())
+            self.run = self.second.start(self.task)
+            self.label = self.second.name
             self.reason = (
                 f"coordinate ascent would take about {remaining:.0f} more passes (unscaled features or a large C); "
                 f"this costs as much as {self.budget:.0f}"
@@ -113,3 +129,13 @@ def interior_point_in_passes(task: LinearTask) -> float:
     Beside the matrix the products with the rows take five (measured, one core).
     """
     return _ITERATIONS * (passes_for_matrix(task.rows) + 5.0) * (COST if suits(task) else 1.0)
+
+
+def multiclass_in_passes(task: MulticlassTask) -> float:
+    """The same for several classes at once, whose matrix has a block for every two of them."""
+    n, k = task.rows.shape[0], len(task.costs)
+    if task.n_weights > _WIDEST:
+        return math.inf
+    blocks = 0.5 * (k + 1) * (task.rows.entries / max(n, 1) / (2.0 if task.rows.sparse else 8.0) + 2.0)
+    factor = task.n_weights**3 / 3.0 / max(16.0 * task.rows.entries * k, 1.0)
+    return _ITERATIONS * (blocks + factor + 5.0)

@@ -121,7 +121,8 @@ class BandRun(Run):
         w = self.inner.point
         scores = task.scores(w)
         primal = task.penalty(w) + float(terms.cost(scores).sum())
-        slack = terms.margin - terms.sign * scores[:, None]
+        slack = terms.sign * scores[:, None]
+        np.subtract(terms.margin, slack, out=slack)
         if primal < self.primal:
             self.primal, self.point = primal, w.copy()
         if band is not None and self.inner.found is not None:
@@ -132,9 +133,11 @@ class BandRun(Run):
             outside[band.rows] = False
             self.crossed |= outside & ((slack > 0.0) != band.bounded).any(1)
         gap = max(self.primal - self.lower, 0.0)
-        if band is None or gap > task.tol * abs(self.primal):
+        enough = gap <= task.tol * abs(self.primal)
+        if band is None or not enough:
+            del band, scores  # before the next one is made
             self._narrow(slack)
-        return Step(1, gap, self.lower, ready=gap <= task.tol * abs(self.primal))
+        return Step(1, gap, self.lower, ready=enough)
 
     def _narrow(self, slack: Reals) -> None:
         """The next band, from slacks of better weights than those before."""
@@ -153,6 +156,7 @@ class BandRun(Run):
         inside = (near <= self.width) | self.crossed
         if inside.mean() > _WIDEST:
             inside[:] = True
+        del self.inner, self.band  # their rows are the largest arrays of all
         self.band = self._banded(inside, slack)
         self.inner = InteriorRun(self.band.task)
 
@@ -168,20 +172,23 @@ class BandRun(Run):
         ]
         if not merged:
             part = terms.of_rows(rows)
-            return Band(self._reduced(matrix[rows] if len(rows) < len(slack) else matrix, part), rows, merged, bounded)
+            chosen = _taken(matrix, rows) if len(rows) < len(slack) else matrix
+            return Band(self._reduced(chosen, part), rows, merged, bounded)
         weight = np.column_stack([np.where(which, terms.upper[:, v], 0.0) for which, v in merged])
         total = weight.sum(0)
-        means = self.task.rows.combined(weight / total).T
+        margins = [float(weight[:, k] @ terms.margin[:, v] / total[k]) for k, (_, v) in enumerate(merged)]
+        weight /= total
+        means = self.task.rows.combined(weight).T
+        del weight
         m = slack.shape[1]
 
         def extended(values: Reals, more: list[float]) -> Reals:
             return np.vstack([values[rows], np.repeat(np.array(more)[:, None], m, axis=1)])
 
-        margins = [float(weight[:, k] @ terms.margin[:, v] / total[k]) for k, (_, v) in enumerate(merged)]
         signs = [float(terms.sign[np.argmax(which), v]) for which, v in merged]
         upper = extended(terms.upper, (total / m).tolist())
         part = Terms(extended(terms.sign, signs), extended(terms.margin, margins), upper, np.zeros_like(upper))
-        return Band(self._reduced(_stacked(rows_of(matrix, rows), means), part), rows, merged, bounded)
+        return Band(self._reduced(_taken(matrix, rows, means), part), rows, merged, bounded)
 
     def _sample(self) -> LinearTask:
         """Some rows of either sign, with bounds that stand for all."""
@@ -197,7 +204,7 @@ class BandRun(Run):
         rows = np.concatenate(chosen)
         part = terms.of_rows(rows)
         return self._reduced(
-            rows_of(self.task.rows.matrix, rows), part._replace(upper=part.upper * np.concatenate(factor)[:, None])
+            _taken(self.task.rows.matrix, rows), part._replace(upper=part.upper * np.concatenate(factor)[:, None])
         )
 
     def _reduced(self, matrix: Any, terms: Terms) -> LinearTask:
@@ -226,7 +233,14 @@ class BandRun(Run):
         return self.point
 
 
-def _stacked(matrix: Any, more: Reals) -> Any:
+def _taken(matrix: Any, rows: Ints, more: Reals | None = None) -> Any:
+    """These rows, and more below them; no more memory than they need."""
     if sp.issparse(matrix):
-        return sp.vstack([matrix, sp.csr_matrix(more)], format="csr")
-    return np.vstack([matrix, more])
+        taken = rows_of(matrix, rows)
+        return taken if more is None else sp.vstack([taken, sp.csr_matrix(more)], format="csr")
+    count = len(rows)
+    out = np.empty((count + (0 if more is None else len(more)), matrix.shape[1]), matrix.dtype)
+    np.take(matrix, rows, axis=0, out=out[:count], mode="clip")  # other modes make a copy first
+    if more is not None:
+        out[count:] = more
+    return out

@@ -25,7 +25,7 @@ from ..._compiled import compiled
 from ...terms import hinges_only
 from ..base import Run, Step
 from ..oracle import chunks
-from .rows import add_row, dot_row
+from .rows import Rows, add_row, dot_row
 from .task import LinearTask
 
 __all__ = ["CoordinateAscent", "in_blocks"]
@@ -33,6 +33,7 @@ __all__ = ["CoordinateAscent", "in_blocks"]
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _BLOCK = 32
+_CACHED = 1 << 17
 # Square of the constant feature over the mean squared norm of the rows, where the intercept is free: more of it makes
 # the rows slow, with none the sum of beta turns to and fro (measured on text and on dense rows).
 _PENALTY = 0.03
@@ -100,11 +101,16 @@ def _visit(data, indices, indptr, width, sign, margin, upper, ridge, norm2, a, w
         promising[k] = worth
 
 
-def in_blocks(rows: Ints, rng: np.random.Generator) -> Ints:
-    """Rows in an order that reads memory in long runs: neighbours together, blocks of them in random order."""
-    blocks = rng.permutation(-(-len(rows) // _BLOCK))
-    places = (blocks[:, None] * _BLOCK + np.arange(_BLOCK)).ravel()
-    return np.asarray(rows[places[places < len(rows)]])
+def in_blocks(some: Ints, rng: np.random.Generator, rows: Rows) -> Ints:
+    """Some of the rows in an order that reads memory in long runs: neighbours together, blocks of them at random.
+
+    Rows that stay in a cache come one by one at random: on small sets that saves passes (measured: a third).
+    """
+    if rows.entries <= _CACHED:
+        return np.asarray(rng.permutation(some))
+    whole = len(some) // _BLOCK
+    blocks = rng.permutation(whole)
+    return np.concatenate([some[: whole * _BLOCK].reshape(whole, _BLOCK)[blocks].reshape(-1), some[whole * _BLOCK :]])
 
 
 @dataclass(frozen=True)
@@ -168,7 +174,7 @@ class _CoordinateRun(Run):
     def advance(self) -> Step:
         task, rows, state = self.task, self.task.rows, self.state
         state[_GAP], state[_HIGH], state[_LOW] = 0.0, -np.inf, np.inf
-        order = in_blocks(self.active, task.rng)
+        order = in_blocks(self.active, task.rng, rows)
         kept = np.ones(len(order), bool)
         at = 0
         for run in chunks(order, task.deadline):
@@ -185,7 +191,7 @@ class _CoordinateRun(Run):
             self._move_shift()
         if self.options.shrinking:
             self._leave_out(order[~kept])
-        return Step(1, gap, dual)
+        return Step(1, gap, dual, work=len(order) / max(rows.shape[0], 1))
 
     def _move_shift(self) -> None:
         """A step of the multiplier. No row responds where all are at a bound: then the next evaluation moves it."""

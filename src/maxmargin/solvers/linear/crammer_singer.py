@@ -80,13 +80,26 @@ class MulticlassTask:
         slack = scores.max(1) - truth
         return Evaluation(np.maximum(slack, 0.0), risk, np.empty(0, np.int64))
 
+    @property
+    def n_weights(self) -> int:
+        """Number of features times number of classes."""
+        return self.rows.shape[1] * len(self.costs)
+
+    def objective(self, w: Reals) -> float:
+        """``P(w)``."""
+        return self.penalty(w) + float(self.c @ self.evaluate(w).slack)
+
+    def weights_of(self, a: Reals) -> Reals:
+        """``W`` of a dual point, ``(n_features, n_classes)``."""
+        beta = -a
+        beta[self.examples, self.target] += self.c
+        return np.ascontiguousarray(self.rows.combined(beta))
+
     def from_dual(self, a: Reals) -> tuple[Reals, float]:
         """Weights and value of a dual point, made feasible to the last bit."""
         a = a * (self.c / a.sum(1))[:, None]
         gain = float((self.costs[self.target] * a).sum())
-        beta = -a
-        beta[self.examples, self.target] += self.c
-        w = np.ascontiguousarray(self.rows.combined(beta)).reshape(-1)
+        w = self.weights_of(a).reshape(-1)
         return w, gain - self.penalty(w)
 
 
@@ -133,15 +146,25 @@ def _scores(data, indices, indptr, width, i, W, n, out):
 
 
 @compiled
-def _add(data, indices, indptr, width, i, change, n, W):
-    """``w_k += change_k x_i``."""
+def _add(data, indices, indptr, width, i, change, n, changed, W):
+    """``w_k += change_k x_i``; ``changed`` is room for the numbers of the classes that change, often two or three."""
+    few = 0
+    for k in range(n):
+        if change[k] != 0.0:
+            changed[few] = k
+            few += 1
     if indices is None:
         first = np.uint64(i) * np.uint64(width)
         for f in range(np.uint64(width)):
             value = data[first + f]
             if value != 0.0:
-                for k in range(np.uint64(n)):
-                    W[f, k] += value * change[k]
+                for j in range(few):
+                    W[f, changed[j]] += value * change[changed[j]]
+    elif 3 * few < n:  # a class at a time: less memory is written (measured: a third of the time)
+        for j in range(few):
+            k = changed[j]
+            for q in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+                W[np.uint64(indices[q]), k] += data[q] * change[k]
     else:
         for q in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
             value, f = data[q], np.uint64(indices[q])
@@ -153,7 +176,7 @@ def _add(data, indices, indptr, width, i, change, n, W):
 def _visit(data, indices, indptr, width, target, costs, c, norm2, a, W, order, promising, limit, state):
     """One exact step for every row of ``order``; marks in ``promising`` those worth another visit soon."""
     n = len(costs)
-    g, change = np.empty(n), np.empty(n)
+    g, change, changed = np.empty(n), np.empty(n), np.empty(n, np.int64)
     for q in range(len(order)):
         i = order[q]
         y = target[i]
@@ -187,7 +210,7 @@ def _visit(data, indices, indptr, width, target, costs, c, norm2, a, W, order, p
             new = change[k]
             change[k] = a[i, k] - new
             a[i, k] = new
-        _add(data, indices, indptr, width, i, change, n, W)
+        _add(data, indices, indptr, width, i, change, n, changed, W)
 
 
 @dataclass(frozen=True)
@@ -230,7 +253,7 @@ class _CrammerSingerRun(Run):
     def advance(self) -> Step:
         task, rows, state = self.task, self.task.rows, self.state
         state[:] = 0.0
-        order = in_blocks(np.flatnonzero(self.visited), task.rng)
+        order = in_blocks(np.flatnonzero(self.visited), task.rng, rows)
         kept = np.ones(len(order), bool)
         at = 0
         for run in chunks(order, task.deadline):
@@ -246,7 +269,7 @@ class _CrammerSingerRun(Run):
                 self._take_all_back()
         w = self.W.reshape(-1)
         self.lower = float((task.costs[task.target] * self.a).sum()) - task.penalty(w)
-        return Step(1, float(state[_GAP]), self.lower)
+        return Step(1, float(state[_GAP]), self.lower, work=len(order) / max(rows.shape[0], 1))
 
     def _take_all_back(self) -> None:
         self.visited[:] = True

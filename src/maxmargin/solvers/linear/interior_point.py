@@ -22,7 +22,7 @@ from ...errors import DataError
 from ...terms import hinges_only
 from ..base import Run, Step
 from .intercept import best_intercept
-from .normal_equations import normal_equations
+from .normal_equations import normal_equations, to_zero
 from .task import LinearTask
 
 __all__ = ["InteriorPoint", "InteriorRun"]
@@ -230,8 +230,8 @@ class InteriorRun(Run):
         return solve
 
     def _lengths(self, da: Reals, dlow: Reals, dhigh: Reals, room: Reals) -> tuple[float, float]:
-        primal = min(_to_zero(self.a, da), _to_zero(room, -da))
-        dual = min(_to_zero(self.low, dlow), _to_zero(self.high, dhigh) if self.bounded else 1.0)
+        primal = min(to_zero(self.a, da), to_zero(room, -da))
+        dual = min(to_zero(self.low, dlow), to_zero(self.high, dhigh) if self.bounded else 1.0)
         return primal, dual
 
     def dual(self) -> float:
@@ -269,10 +269,3 @@ class InteriorRun(Run):
 
     def weights(self) -> Reals:
         return self.point
-
-
-def _to_zero(x: Reals, dx: Reals) -> float:
-    """The largest step of at most 1 that keeps ``x + step dx`` from falling below 0."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(dx < 0.0, -x / dx, 1.0)
-    return min(1.0, float(ratio.min(initial=1.0)))

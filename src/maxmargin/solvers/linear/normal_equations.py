@@ -11,7 +11,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from .rows import Rows
 
-__all__ = ["normal_equations", "passes_for_matrix"]
+__all__ = ["normal_equations", "passes_for_matrix", "solver_of", "to_zero"]
 
 Reals = NDArray[np.float64]
 _NEGLIGIBLE = 1e-20
@@ -32,8 +32,7 @@ def normal_equations(rows: Rows, weights: Reals, ridge: Reals) -> Callable[[Real
 
     Notes
     -----
-    ``n d^2`` operations for the matrix and ``d^3 / 3`` for its factor. The matrix is scaled to a unit diagonal first:
-    then features of very different scales cost no accuracy.
+    ``n d^2`` operations for the matrix and ``d^3 / 3`` for its factor.
     """
     d, size = rows.shape[1], len(ridge)
     matrix = np.zeros((size, size))
@@ -43,6 +42,14 @@ def normal_equations(rows: Rows, weights: Reals, ridge: Reals) -> Callable[[Real
     if size > d:
         matrix[d, :d] = matrix[:d, d] = rows.combined(weights)
         matrix[d, d] = weights.sum()
+    return solver_of(matrix, ridge)
+
+
+def solver_of(matrix: Reals, ridge: Reals) -> Callable[[Reals], Reals]:
+    """A function that solves ``(diag(ridge) + matrix) x = b``, with one step of refinement; changes the matrix.
+
+    It is scaled to a unit diagonal first: then features of very different scales cost no accuracy.
+    """
     diagonal = matrix.diagonal() + ridge
     diagonal[diagonal == 0.0] = 1.0  # no row speaks of the intercept
     np.fill_diagonal(matrix, diagonal)
@@ -83,3 +90,10 @@ def _factor(matrix: Reals) -> tuple[Reals, bool]:
             return out
         except LinAlgError:
             shift = max(10.0 * shift, 1e-14)
+
+
+def to_zero(x: Reals, dx: Reals) -> float:
+    """The largest step of at most 1 that keeps ``x + step dx`` from falling below 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(dx < 0.0, -x / dx, 1.0)
+    return min(1.0, float(ratio.min(initial=1.0)))

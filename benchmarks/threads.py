@@ -1,0 +1,106 @@
+"""What a second thread gives: wall seconds of the parallel work with one thread and with two.
+
+Kernel rows and Gram products are products of matrices, whose threads are those of BLAS; the decoder's are ``n_jobs``.
+Every measurement is a fresh process, the median of three calls; the machine must have two idle cores.
+
+``python benchmarks/threads.py [kernel_rows gram decoding]``
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from common import verdict
+
+BAR = 1.6
+
+
+def kernel_rows() -> Callable[[], Any]:
+    """20,000 points of 50 features against 4,000 of them."""
+    import numpy as np
+
+    from maxmargin.kernels import make_kernel
+
+    X = np.random.default_rng(0).normal(size=(20_000, 50))
+    kernel = make_kernel("rbf", X, gamma=0.02)
+    beta = np.ones(len(X))
+    return lambda: kernel.combined(X[:12_000], X, beta)
+
+
+def gram() -> Callable[[], Any]:
+    """``X' D X`` of 200,000 rows and 300 features."""
+    import numpy as np
+
+    from maxmargin.solvers.linear.rows import Rows
+
+    rows = Rows(np.random.default_rng(0).normal(size=(200_000, 300)))
+    weights = np.ones(200_000)
+    return lambda: rows.gram(weights)
+
+
+def decoding() -> Callable[[], Any]:
+    """Best tag sequences of 100,000 sentences of 20 words, 40 tags; reading the words is not in it."""
+    import numpy as np
+
+    from maxmargin import SequenceSVM
+
+    rng = np.random.default_rng(0)
+    words = [f"w{k}" for k in range(500)]
+    X = [[[words[k]] for k in rng.integers(0, 500, 20)] for _ in range(200)]
+    y = [[f"t{k}" for k in rng.integers(0, 40, 20)] for _ in range(200)]
+    model = SequenceSVM(tol=0.9, n_jobs=int(os.environ["NUMBA_NUM_THREADS"])).fit(X, y)
+    tokens = model._tokens(X * 500)
+    encoded = model._structure_.encode(tokens)
+    return lambda: model._decode(model._structure_, encoded, tokens, model.coef_)
+
+
+WORK = {"kernel_rows": kernel_rows, "gram": gram, "decoding": decoding}
+
+
+def measured(name: str, threads: int) -> float:
+    """Median wall seconds in a fresh process."""
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+    done = subprocess.run(
+        [sys.executable, __file__, "measure", name],
+        env={**os.environ, **dict.fromkeys(names, str(threads))},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    return float(json.loads(done.stdout.strip().splitlines()[-1]))
+
+
+def measure(name: str) -> float:
+    call = WORK[name]()
+    call()
+    seconds = []
+    for _ in range(3):
+        began = time.perf_counter()
+        call()
+        seconds.append(time.perf_counter() - began)
+    return statistics.median(seconds)
+
+
+def main(names: list[str] | None = None) -> bool:
+    print("A second thread (wall seconds)", flush=True)
+    good = []
+    for name in names or WORK:
+        one, two = measured(name, 1), measured(name, 2)
+        print(f"{name}: {one:.2f} s with one thread, {two:.2f} s with two", flush=True)
+        good.append(verdict("one thread / two", one / two, BAR, at_most=False))
+    return all(good)
+
+
+if __name__ == "__main__":
+    what = sys.argv[1:]
+    if what and what[0] == "measure":
+        print(json.dumps(measure(what[1])))
+    else:
+        sys.exit(0 if main(what) else 1)

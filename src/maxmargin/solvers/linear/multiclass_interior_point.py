@@ -1,0 +1,171 @@
+"""Primal-dual interior point for the multiclass machine of Crammer and Singer: few iterations whatever C and scales.
+
+Problem and dual: see :mod:`~maxmargin.solvers.linear.crammer_singer`. Source: Mehrotra (SIAM J. Optim. 1992), predictor
+and corrector, on the dual. With the scores ``f_ik = <w_k, x_i>``, the multiplier ``t_i`` of ``sum_k a_ik = c_i`` (the
+largest of ``cost_ik + f_ik`` at the optimum) and ``l_ik`` of ``a_ik >= 0``, an optimum has
+
+    cost_ik + f_ik + l_ik = t_i,   a_ik l_ik = 0,   w_k = sum_i (c_i [k = y_i] - a_ik) x_i.
+
+A step eliminates all but the weights: with ``r_ik = a_ik / l_ik`` and ``D_i = diag(r_i) - r_i r_i^T / sum_k r_ik`` it
+solves ``dW + X^T [D_i (x_i dW)]_i = rhs``, a system of the size of the weights. The run begins at a point where all
+equations hold but the products, and every step keeps them so.
+Cost of an iteration: ``n d^2 K (K + 1) / 2`` for the matrix, ``(d K)^3 / 3`` for its factor. Memory beyond the data:
+``(d K)^2``, and ten numbers for each row and class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import DataError
+from ..base import Run, Step
+from .crammer_singer import MulticlassTask
+from .normal_equations import solver_of, to_zero
+
+__all__ = ["MOST_WEIGHTS", "MulticlassInteriorPoint"]
+
+Reals = NDArray[np.float64]
+MOST_WEIGHTS = 10_000  # matrices of 0.8 GB
+_TO_BOUNDARY = 0.995
+_FAR = 0.1
+
+
+@dataclass(frozen=True)
+class MulticlassInteriorPoint:
+    """Primal-dual interior point for several classes at once."""
+
+    @property
+    def name(self) -> str:
+        """Short name, as accepted by the estimators."""
+        return "interior_point"
+
+    def start(self, task: MulticlassTask) -> Run:
+        """Begin a run.
+
+        Raises
+        ------
+        DataError
+            For so many weights that a matrix of them would not fit in memory.
+        """
+        if task.n_weights > MOST_WEIGHTS:
+            raise DataError(
+                f"{task.name}: {self.name} is for up to {MOST_WEIGHTS} weights; {task.rows.shape[1]} features and "
+                f"{len(task.costs)} classes make {task.n_weights}: use solver='coordinate_ascent'"
+            )
+        return _InteriorRun(task)
+
+
+class _InteriorRun(Run):
+    task: MulticlassTask
+
+    def __init__(self, task: MulticlassTask) -> None:
+        self.task = task
+        self.cost = task.costs[task.target]
+        self.a = np.repeat(task.c[:, None] / len(task.costs), len(task.costs), axis=1)
+        W, gain = task.weights_of(self.a), self._gain()
+        square = float((W * W).sum())
+        # between the truth alone, whose weights are 0, and all classes alike: scores of a sensible size, and inside
+        share = 0.01 + 0.99 * (min(gain / square, 1.0) if square > 0.0 else 1.0)
+        self.a *= share
+        self.a[task.examples, task.target] += (1.0 - share) * task.c
+        self.W = task.weights_of(self.a)
+        self.f = task.rows.scores(self.W)
+        wanted = self.cost + self.f
+        top = wanted.max(1)
+        self.t = top + max(1.0, float((top[:, None] - wanted).mean()))
+        self.low = self.t[:, None] - wanted
+        self.point, self.gap, self.primal, self.steps = self.W.reshape(-1), np.inf, 0.0, 0
+
+    def _gain(self) -> float:
+        return float(self.cost.ravel() @ self.a.ravel())
+
+    def advance(self) -> Step:
+        task, a, low = self.task, self.a, self.low
+        ratio = a / low
+        solve = self._system(ratio)
+        total = ratio.sum(1)
+        lacking = task.c - a.sum(1)
+        off = self.t[:, None] - self.cost - self.f - low
+
+        def direction(products: Reals) -> tuple[Reals, Reals, Reals, Reals, Reals]:
+            """Step towards ``a * low`` changed by ``products``."""
+            wanted = off - products / a
+            pull = _apart(ratio, total, wanted)
+            extra = ratio * (lacking / total)[:, None]
+            dW = solve(pull - extra)
+            df = task.rows.scores(dW)
+            da = _apart(ratio, total, df) - pull + extra
+            dt = ((ratio * (df - wanted)).sum(1) - lacking) / total
+            dlow = (products - low * da) / a
+            return dW, df, da, dt, dlow
+
+        mu = float(a.ravel() @ low.ravel()) / a.size
+        _, _, da, _, dlow = direction(-a * low)
+        step = min(to_zero(a, da), to_zero(low, dlow))
+        ahead = float((a + step * da).ravel() @ (low + step * dlow).ravel()) / a.size
+        target = max(mu * max(ahead / mu, 0.0) ** 3, 0.01 * task.tol * self.primal / a.size)
+        dW, df, da, dt, dlow = direction(target - a * low - da * dlow)
+        step = min(1.0, _TO_BOUNDARY * min(to_zero(a, da), to_zero(low, dlow)))
+        self.a += step * da
+        self.low += step * dlow
+        self.t += step * dt
+        self.W += step * dW
+        if self.gap > _FAR and self.steps % 5:
+            self.f += step * df
+        else:  # at a large C rounding is seen
+            self.f = task.rows.scores(self.W)
+        self.steps += 1
+        return self._figures()
+
+    def _figures(self) -> Step:
+        task = self.task
+        w = self.W.reshape(-1)
+        wanted = self.cost + self.f
+        slack = wanted.max(1) - wanted[task.examples, task.target]
+        self.primal = task.penalty(w) + float(task.c @ slack)
+        dual = self._gain() - task.penalty(w)
+        self.gap = (self.primal - dual) / max(abs(self.primal), 1e-300)
+        return Step(1, max(self.primal - dual, 0.0), dual)
+
+    def _system(self, ratio: Reals) -> Callable[[Reals], Reals]:
+        """Solves for ``dW`` from the rows' part of the right-hand side, ``(n, K)``."""
+        task, K, d = self.task, ratio.shape[1], self.task.rows.shape[1]
+        total = ratio.sum(1)
+        matrix = np.empty((K, d, K, d))
+        for k in range(K):
+            others = ratio[:, :k].sum(1) + ratio[:, k + 1 :].sum(1)  # not total - ratio_k, which would be rounding
+            matrix[k, :, k] = task.rows.gram(ratio[:, k] * others / total)
+            for j in range(k):
+                matrix[k, :, j] = -task.rows.gram(ratio[:, k] * ratio[:, j] / total)
+                matrix[j, :, k] = matrix[k, :, j]
+        system = solver_of(matrix.reshape(K * d, K * d), np.ones(K * d))
+        # what rounding took from the weights in earlier steps is given back
+        back = task.weights_of(self.a) - self.W
+
+        def solve(rho: Reals) -> Reals:
+            b = back + task.rows.combined(rho)
+            return np.ascontiguousarray(system(np.ascontiguousarray(b.T).reshape(-1)).reshape(K, d).T)
+
+        return solve
+
+    def dual(self) -> float:
+        """Of the weights of the dual point, those of the iteration and 0 the best ones are returned.
+
+        0 is better where numbers are so large that sums which should cancel leave more than the optimum is.
+        """
+        first, value = self.task.from_dual(self.a)
+        self.point = min(first, self.W.reshape(-1).copy(), np.zeros_like(first), key=self.task.objective)
+        return value
+
+    def weights(self) -> Reals:
+        return self.point
+
+
+def _apart(ratio: Reals, total: Reals, values: Reals) -> Reals:
+    """``D_i values_i`` of every row."""
+    product = ratio * values
+    return np.asarray(product - ratio * (product.sum(1) / total)[:, None])

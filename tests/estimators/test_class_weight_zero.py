@@ -1,0 +1,89 @@
+"""A class of weight 0 is absent, exactly as one whose rows all have weight 0."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+
+from maxmargin import AUCClassifier, MulticlassSVM, SVMClassifier, SVMClassifierCV, svm_path
+from maxmargin.errors import DataError
+
+X, Y = load_iris(return_X_y=True)
+X, Y = X[::3], Y[::3]
+WITHOUT = (Y != 0).astype(float)
+
+MODELS = [
+    SVMClassifier(),
+    SVMClassifier(multi_class="ovo"),
+    SVMClassifier(loss="squared_hinge"),
+    SVMClassifier(loss="logistic"),
+    SVMClassifier(kernel="rbf"),
+    SVMClassifier(nu=0.5),
+    MulticlassSVM(),
+    AUCClassifier(),
+]
+
+
+def fitted(model: Any, factors: dict[Any, float] | None, *args: Any, **options: Any) -> Any:
+    parameters = model.get_params() | {"class_weight": factors} | options
+    if "random_state" in parameters:
+        parameters["random_state"] = 0
+    return type(model)(**parameters).fit(*args)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=repr)
+def test_it_is_as_if_its_rows_had_weight_0(model: Any) -> None:
+    absent, left_out = fitted(model, {0: 0.0}, X, Y), fitted(model, None, X, Y, WITHOUT)
+    assert absent.classes_.tolist() == [1, 2]
+    np.testing.assert_array_equal(absent.decision_function(X), left_out.decision_function(X))
+    assert absent.certificate_.primal == left_out.certificate_.primal
+    assert absent.certificate_.n_examples == left_out.certificate_.n_examples
+
+
+@pytest.mark.parametrize("model", MODELS, ids=repr)
+def test_one_class_that_is_left_is_refused(model: Any) -> None:
+    two = Y < 2
+    with pytest.raises(DataError, match=r"one class only: 1|1 class \(1\)"):
+        fitted(model, {0: 0}, X[two], Y[two])
+    with pytest.raises(DataError, match="class_weight is zero for every class in y"):
+        fitted(model, {0: 0, 1: 0, 2: 0}, X, Y)
+    with pytest.raises(DataError, match="every row has sample_weight 0 or a class of class_weight 0"):
+        fitted(model, {1: 0, 2: 0}, X, Y, WITHOUT)
+
+
+def test_the_weights_of_others_count_as_before() -> None:
+    weight = 1.0 + np.arange(len(Y)) % 3
+    absent = fitted(SVMClassifier(), {0: 0.0, 1: 2.0}, X, Y, weight)
+    by_hand = fitted(SVMClassifier(), None, X, Y, weight * WITHOUT * np.where(Y == 1, 2.0, 1.0))
+    np.testing.assert_array_equal(absent.coef_, by_hand.coef_)
+
+
+def test_searches_and_paths_leave_it_out_too() -> None:
+    options: dict[str, Any] = dict(Cs=[0.1, 1.0], cv=3, random_state=0)
+    absent = SVMClassifierCV(class_weight={0: 0.0}, **options).fit(X, Y)
+    left_out = SVMClassifierCV(**options).fit(X, Y, WITHOUT)
+    np.testing.assert_array_equal(absent.scores_, left_out.scores_)
+    assert absent.classes_.tolist() == [1, 2]
+    path = svm_path(X, Y, [0.1, 1.0], class_weight={0: 0.0}, random_state=0)
+    other = svm_path(X, Y, [0.1, 1.0], sample_weight=WITHOUT, random_state=0)
+    np.testing.assert_array_equal(path.coef_, other.coef_)
+    np.testing.assert_array_equal(path.training_errors, other.training_errors)
+
+
+def test_in_a_stream_its_rows_are_left_out() -> None:
+    classes = [0, 1, 2]
+    absent = SVMClassifier(class_weight={0: 0.0}).partial_fit(X, Y, classes)
+    left_out = SVMClassifier().partial_fit(X, Y, classes, WITHOUT)
+    np.testing.assert_array_equal(absent.coef_, left_out.coef_)
+    assert absent.n_samples_seen_ == left_out.n_samples_seen_ == WITHOUT.sum()
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_weights_whose_product_is_0_in_floats_are_refused(loss: str, kernel: str) -> None:
+    model = SVMClassifier(1e-200, loss=loss, kernel=kernel, class_weight={1: 1e-200})
+    with pytest.raises(DataError, match="C times the smallest weight of a row is 0: too small to compute with"):
+        model.fit(X, Y)

@@ -1,0 +1,133 @@
+"""The multiclass machine by interior point, and the automatic choice: optimum, scales, limits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn import datasets
+
+from maxmargin import MulticlassSVM
+from maxmargin.errors import DataError
+from maxmargin.solvers.linear.automatic import Automatic
+from maxmargin.solvers.linear.crammer_singer import MulticlassTask
+from maxmargin.solvers.linear.multiclass_interior_point import MulticlassInteriorPoint
+from maxmargin.solvers.linear.rows import Rows
+from maxmargin.solvers.loop import Result, run_to_tolerance
+from maxmargin.status import Status
+from solvers.enumeration import multiclass_case
+
+RNG = np.random.default_rng(5)
+X = RNG.normal(size=(30, 4)) * (RNG.random((30, 4)) < 0.7)
+Y = RNG.integers(0, 3, 30)
+WEIGHT = RNG.integers(1, 4, 30) / 2.0
+COSTS = {"zero_one": 1.0 - np.eye(3), "costs": np.array([[0, 1, 3], [2, 0, 0.5], [1, 1, 0]])}
+
+
+def solve(rows: Any, costs: Any, C: float, tol: float = 1e-8, solver: Any = None, **options: Any) -> Result:
+    task = MulticlassTask(Rows(rows), Y, costs, C, WEIGHT, tol, np.random.default_rng(0))
+    return run_to_tolerance(task, solver or MulticlassInteriorPoint(), **options)
+
+
+@pytest.mark.parametrize("costs", COSTS)
+@pytest.mark.parametrize("C", [1e-6, 1e-3, 0.1, 3.0, 1e4])
+def test_the_optimum_is_reached(C: float, costs: str) -> None:
+    result = solve(X, COSTS[costs], C)
+    assert result.certificate.status is Status.CONVERGED
+    assert result.certificate.passes < 40
+    listed = multiclass_case(X, Y, costs=COSTS[costs]).listed
+    assert listed.primal(result.w, C * WEIGHT) == pytest.approx(result.certificate.primal, rel=1e-12)
+    if C < 1e3:  # where the general program is exact enough
+        value = listed.optimum(C * WEIGHT)[1]
+        assert value * (1 - 1e-6) <= result.certificate.dual <= result.certificate.primal <= value * (1 + 1e-6)
+
+
+def test_bounds_hold_after_every_iteration() -> None:
+    listed = multiclass_case(X, Y, costs=COSTS["costs"]).listed
+    value = listed.optimum(0.5 * WEIGHT)[1]
+    seen: list[Any] = []
+    solve(X, COSTS["costs"], 0.5, check_every=1, callback=lambda r, w: seen.append((r, w.copy())))
+    assert len(seen) >= 6
+    for record, w in seen:
+        assert record.primal == pytest.approx(listed.primal(w, 0.5 * WEIGHT), rel=1e-10)
+        assert record.dual <= value * (1 + 1e-9) <= record.primal * (1 + 2e-9)
+
+
+@pytest.mark.parametrize("form", [sp.csr_matrix, np.asfortranarray, lambda rows: rows.astype(np.float32)])
+def test_every_form_of_the_rows(form: Any) -> None:
+    rows = np.round(4 * X)
+    expected = solve(rows, COSTS["zero_one"], 0.1).certificate.primal
+    assert solve(form(rows), COSTS["zero_one"], 0.1).certificate.primal == pytest.approx(expected, rel=1e-7)
+
+
+def test_a_row_of_zeros_costs_what_its_class_loses() -> None:
+    result = solve(np.zeros((30, 2)), COSTS["costs"], 1.0)
+    assert result.certificate.primal == pytest.approx(float(WEIGHT @ COSTS["costs"][Y].max(1)))
+    assert np.abs(result.w).max() < 1e-12
+
+
+@pytest.mark.parametrize("factor", [1e-6, 1e3, 1e8])
+def test_scaled_rows_with_a_scaled_C_are_the_same_problem(factor: float) -> None:
+    one = solve(X, COSTS["zero_one"], 1.0)
+    other = solve(X * factor, COSTS["zero_one"], factor**-2)
+    np.testing.assert_allclose(other.w * factor, one.w, rtol=1e-3, atol=1e-4 * np.abs(one.w).max())
+    assert other.certificate.primal * factor**2 == pytest.approx(one.certificate.primal, rel=1e-7)
+
+
+def test_features_of_any_scales() -> None:
+    scales = np.array([1e-4, 1.0, 1e3, 1e6])
+    result = solve(X * scales, COSTS["zero_one"], 1.0, solver=Automatic(), max_passes=200)
+    assert result.certificate.status is Status.CONVERGED
+    assert result.certificate.relative_gap <= 1e-8
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("solver", ["auto", "interior_point"])
+def test_numbers_too_large_for_any_bound_leave_no_nonsense(solver: str) -> None:
+    model = MulticlassSVM(solver=solver, random_state=0, max_passes=60).fit(X * 9e99 / np.abs(X).max(), Y)
+    assert np.isfinite(model.coef_).all()
+    assert 0.0 <= model.certificate_.dual <= model.certificate_.primal <= 30.0  # that of weights 0
+
+
+def test_too_many_weights_are_refused() -> None:
+    rows = sp.csr_matrix((30, 5000))
+    with pytest.raises(DataError, match="up to 10000 weights; 5000 features and 3 classes make 15000"):
+        solve(rows, COSTS["zero_one"], 1.0)
+
+
+@pytest.mark.parametrize("name", ["iris", "wine", "breast_cancer"])
+@pytest.mark.parametrize("C", [1e-6, 1.0, 1e6])
+def test_unscaled_data(name: str, C: float) -> None:
+    rows, y = getattr(datasets, f"load_{name}")(return_X_y=True)
+    model = MulticlassSVM(C, tol=1e-6, random_state=0).fit(rows, y)
+    assert model.certificate_.status is Status.CONVERGED
+    assert model.certificate_.relative_gap <= 1e-6
+    if C == 1.0:
+        assert model.solver_ == "interior_point"
+        assert "more passes" in model.solver_reason_
+        exact = MulticlassSVM(C, tol=1e-9, solver="one_slack", max_time=20.0).fit(rows, y).certificate_
+        assert exact.dual <= model.certificate_.primal * (1 + 1e-9)
+        assert model.certificate_.primal <= exact.primal * (1 + 2e-6)
+
+
+def test_the_choice() -> None:
+    easy = MulticlassSVM(0.1, random_state=0).fit(RNG.normal(size=(500, 20)) / 5.0, RNG.integers(0, 4, 500))
+    assert easy.solver_ == "coordinate_ascent"
+    assert "cheap" in easy.solver_reason_
+    warm = MulticlassSVM(0.1, random_state=0, warm_start=True).fit(X, Y)
+    assert warm.solver_ == "frank_wolfe"
+    for solver in ("coordinate_ascent", "interior_point"):
+        with pytest.raises(ValueError, match=f"solver='{solver}' has no warm start"):
+            warm.set_params(solver=solver).fit(X, Y)
+
+
+def test_coordinate_ascent_that_would_not_end_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the second method costs more than all passes that there are."""
+    from maxmargin.solvers.linear import automatic
+
+    monkeypatch.setattr(automatic, "multiclass_in_passes", lambda task: 1e9)
+    result = solve(X * [1.0, 1.0, 100.0, 1e3], COSTS["zero_one"], 10.0, solver=Automatic(), max_passes=1000)
+    assert result.certificate.status is Status.CONVERGED
+    assert result.certificate.solver == "interior_point"
