@@ -125,4 +125,4 @@ def test_every_status_has_a_name_and_one_piece_of_advice() -> None:
         assert status.advice.endswith(".")
         assert "\n" not in status.advice
         assert str(status) == status.label == status.name.replace("_", " ").lower()
-    assert {status for status in Status if status.ok} == {Status.CONVERGED, Status.SEPARATED}
+    assert {status for status in Status if status.ok} == {Status.CONVERGED, Status.SEPARATED, Status.STATIONARY}
