@@ -109,7 +109,7 @@ def test_the_values_offered_are_those_there_are() -> None:
             if learner.estimator == "SVMRegressor":
                 known = {*SVMRegressor()._solver_names(), "block_smo"}
             assert {*values["solver"]} == known | (
-                {"coordinate_ascent"} if learner.estimator == "MulticlassSVM" else set()
+                {"coordinate_ascent", "interior_point"} if learner.estimator == "MulticlassSVM" else set()
             )
         if machine:
             of_margins = {*MARGIN_LOSSES} - {"perceptron", "zero_one"}  # which solve nothing

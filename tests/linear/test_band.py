@@ -106,26 +106,27 @@ def test_bad_guesses_cost_time_only(monkeypatch: pytest.MonkeyPatch) -> None:
     task = task_of(hinge(Y, WEIGHT))
     run = BandRun(task)
     for _ in range(300):
-        step = run.advance()
-        if step.ready:
+        if run.advance().gap <= 1e-7 * run.dual():
             break
     assert run.crossed.any()
     assert run.bands == 2
-    assert step.gap <= 1e-7 * run.primal
-    assert run.primal == pytest.approx(on_all_rows(task_of(hinge(Y, WEIGHT))).certificate.primal, rel=2e-7)
+    found, other = task.objective(run.weights()), on_all_rows(task_of(hinge(Y, WEIGHT))).certificate.primal
+    assert found == pytest.approx(other, rel=2e-7)
+    assert run.dual() >= found * (1 - 2e-7)
 
 
 def test_bands_grow_until_they_hold_all_rows() -> None:
     run = BandRun(task_of(hinge(Y, WEIGHT)))
     slack = run.terms.margin - run.terms.sign * np.linspace(-3.0, 3.0, N)[:, None]
     sizes = []
-    for _ in range(12):
+    while run.whole is None:
         run._narrow(slack + 0.01 * run.bands)
-        assert run.band is not None
-        sizes.append(len(run.band.rows))
+        if run.whole is None:
+            assert run.band is not None
+            sizes.append(len(run.band.rows))
+        assert len(sizes) < 12
     assert all(now >= before for before, now in zip(sizes[1:], sizes[2:], strict=False))
-    assert sizes[-1] == N
-    assert run.band.merged == []
+    assert sizes[-1] > 0.3 * N
 
 
 def test_the_bound_is_one_at_every_step() -> None:
@@ -141,6 +142,35 @@ def test_the_bound_is_one_at_every_step() -> None:
         if step.ready:
             break
     assert step.ready
+
+
+def test_separable_rows_of_few_values() -> None:
+    """There the gap of an iteration is often negative before its equations hold."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        rows = (rng.random((18_000, 10)) < 0.2).astype(float)
+        scores = rows @ rng.normal(size=10)
+        y = np.where(scores > np.median(scores), 1.0, -1.0)
+        task = LinearTask(
+            Rows(rows), hinge(y, np.full(18_000, 458.0)), 458.0, np.ones(18_000), "free", 1e-3,
+            np.random.default_rng(0),
+        )  # fmt: skip
+        found = run_to_tolerance(task, InteriorPoint(), max_passes=200)
+        assert found.certificate.status is Status.CONVERGED, seed
+        assert found.certificate.relative_gap <= 1e-3
+
+
+def test_all_rows_are_gone_on_with_and_never_begun_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(band, "_WIDEST", 0.05)
+    task = task_of(hinge(Y, WEIGHT))
+    run = BandRun(task)
+    for _ in range(60):
+        step = run.advance()
+        assert run.dual() <= task.objective(run.weights()) * (1 + 1e-9)
+        if step.gap <= 1e-7 * run.dual():
+            break
+    assert run.whole is not None
+    assert 0.0 <= task.objective(run.weights()) - run.dual() <= 2e-7 * run.dual()
 
 
 def test_few_rows_of_one_sign() -> None:

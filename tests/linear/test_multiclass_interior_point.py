@@ -83,6 +83,39 @@ def test_features_of_any_scales() -> None:
     assert result.certificate.relative_gap <= 1e-8
 
 
+@pytest.mark.parametrize("C", [1e5, 1e7, 1e9])
+def test_bounds_are_true_at_a_large_C(C: float) -> None:
+    """Separable: the optimum is that of the hard margin, whatever the C."""
+    for seed in range(6):
+        rows, y = datasets.make_blobs(60, 8, centers=4, random_state=seed)
+        model = MulticlassSVM(C, tol=1e-6, random_state=0).fit(rows, y)
+        certificate = model.certificate_
+        assert certificate.status is Status.CONVERGED
+        exact = MulticlassSVM(10.0, tol=1e-9, solver="interior_point").fit(rows, y).certificate_
+        assert exact.risk_bound < 1e-6  # no slack there either
+        assert certificate.dual <= exact.primal * (1 + 1e-7)
+        assert certificate.primal >= exact.dual * (1 - 1e-7)
+
+
+@pytest.mark.parametrize("solver", ["auto", "coordinate_ascent", "interior_point"])
+@pytest.mark.parametrize("kind", ["weight", "row", "C", "costs"])
+def test_tiny_beside_large(solver: str, kind: str) -> None:
+    """A step of a row is then far beyond its simplex."""
+    weight, rows, C, costs = np.ones(30), X.copy(), 1.0, COSTS["zero_one"]
+    if kind == "weight":
+        weight[5] = 1e-18
+    elif kind == "row":
+        rows[5] *= 1e-9
+    elif kind == "C":
+        C = 1e-17
+    else:
+        costs = 1e16 * costs
+    model = MulticlassSVM(C, loss=costs, solver=solver, random_state=0, max_passes=20_000).fit(rows, Y, weight)
+    assert np.isfinite(model.coef_).all()
+    assert model.certificate_.status is Status.CONVERGED
+    assert model.certificate_.relative_gap <= 1e-3
+
+
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("solver", ["auto", "interior_point"])
 def test_numbers_too_large_for_any_bound_leave_no_nonsense(solver: str) -> None:
@@ -93,7 +126,7 @@ def test_numbers_too_large_for_any_bound_leave_no_nonsense(solver: str) -> None:
 
 def test_too_many_weights_are_refused() -> None:
     rows = sp.csr_matrix((30, 5000))
-    with pytest.raises(DataError, match="up to 10000 weights; 5000 features and 3 classes make 15000"):
+    with pytest.raises(DataError, match="up to 10000 weights; those of 3 classes are 15000"):
         solve(rows, COSTS["zero_one"], 1.0)
 
 

@@ -75,8 +75,9 @@ def check_options(args: Namespace, task: str, format: str, learner: Learner, mod
         if values and value not in values:
             more = f" ({value}: {', '.join(takers(option, value).values())})"
             raise UsageError(f"{_spelt(option)} {value} cannot go with {here}, which has {', '.join(values)}{more}")
-    if model is not None and (args.solver or getattr(model, "solver", "")) == "coordinate_ascent":
-        raise UsageError("--solver coordinate_ascent cannot go with --warm-start: it begins anew; name another solver")
+    anew = "" if model is None else (args.solver or getattr(model, "solver", ""))
+    if anew in ("coordinate_ascent", "interior_point"):
+        raise UsageError(f"--solver {anew} cannot go with --warm-start: it begins anew; name another solver")
     if "kernel" in learner.options:
         _check_kernel(args, learner)
 

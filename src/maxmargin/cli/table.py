@@ -84,7 +84,7 @@ _CRAMMER_SINGER = {
     "multi_class": ("crammer-singer",),
     "intercept": ("penalized", "none"),
     "class_weight": _ANY,
-    "solver": (*_STRUCTURED_SOLVERS, "coordinate_ascent"),
+    "solver": (*_STRUCTURED_SOLVERS, "coordinate_ascent", "interior_point"),
 }
 _REGRESSOR = {
     **_MACHINE,

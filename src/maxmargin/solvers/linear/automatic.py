@@ -31,7 +31,9 @@ __all__ = ["Automatic"]
 Reals = NDArray[np.float64]
 _FIRST_LOOK = 8
 _ITERATIONS = 25
-_MOST = 1000  # passes of coordinate ascent, whatever else costs: there estimators give up by default
+# passes of coordinate ascent, whatever else costs: there estimators give up by default; and from when on it is believed
+# that they will not suffice
+_MOST, _LATE = 1000, 250
 _WIDEST = 4000
 # when shrunk rows are taken back the gap jumps for a pass or two: later on, one slow look does not decide
 _IN_A_ROW, _EARLY = 3, 32
@@ -76,6 +78,8 @@ class _Switching(Run):
             self.label, self.reason = first.name, "its passes are cheap and it converges fast here"
         self.gaps: list[float] = []
         self.slow, self.work = 0, 0.0
+        self.before: tuple[Reals, float, float] | None = None
+        self.point: Reals | None = None
 
     def advance(self) -> Step:
         step = self.run.advance()
@@ -86,32 +90,47 @@ class _Switching(Run):
         if self.budget == math.inf or len(self.gaps) < _FIRST_LOOK:
             return step
         done, remaining = len(self.gaps), passes_to_go(self.gaps, self.task.tol)
-        self.slow = self.slow + 1 if remaining > min(self.budget, max(_MOST - done, 0)) else 0
+        late = done >= _LATE and remaining > max(_MOST - done, 0)
+        self.slow = self.slow + 1 if remaining > self.budget or late else 0
         # after as much work as the other way costs that one is taken, whatever the progress promises: then neither
         # choice costs more than twice the better one
         if self.work >= self.budget or self.slow >= (1 if done < _EARLY else _IN_A_ROW):
-            if isinstance(self.task, LinearTask):
-                self.task.warm = WarmStart(self._best_weights())
-            self.run = self.second.start(self.task)
-            self.label = self.second.name
-            self.reason = (
-                f"coordinate ascent would take about {remaining:.0f} more passes (unscaled features or a large C); "
-                f"this costs as much as {self.budget:.0f}"
-            )
+            self._switch(remaining)
         return step
 
-    def _best_weights(self) -> Reals:
-        """Those of the dual point, or of the warm start: better to begin with than any simple ones."""
+    def _switch(self, remaining: float) -> None:
         task = self.task
-        self.run.dual()
+        value = self.run.dual()
         known = [self.run.weights().copy(), *([] if task.warm is None else [task.warm.w])]
-        return min(known, key=task.objective)
+        best = min(known, key=task.objective)
+        self.before = (best, task.objective(best), value)
+        if isinstance(task, LinearTask):
+            task.warm = WarmStart(best)  # better to begin with than any simple ones
+        self.run = self.second.start(task)
+        self.label = self.second.name
+        self.reason = (
+            f"coordinate ascent would take about {remaining:.0f} more passes (unscaled features or a large C); "
+            + (
+                f"this costs as much as {self.budget:.0f}"
+                if remaining > self.budget or self.work >= self.budget
+                else f"more than the {_MOST} there are by default"
+            )
+        )
 
     def weights(self) -> Reals:
-        return self.run.weights()
+        return self.run.weights() if self.point is None else self.point
 
     def dual(self) -> float:
-        return self.run.dual()
+        """What coordinate ascent had found is not lost, as long as it is the better."""
+        value, self.point = self.run.dual(), None
+        if self.before is not None:
+            w, objective, lower = self.before
+            value = max(value, lower)
+            if objective < self.task.objective(self.run.weights()):
+                self.point = w
+            else:
+                self.before = (w, math.inf, value)
+        return value
 
 
 def passes_to_go(gaps: list[float], tol: float) -> float:

@@ -42,6 +42,7 @@ _OF_SAMPLE, _OF_FIRST_BAND = 1e-2, 3e-4
 _FEWEST_OF_SIGN = 1000
 # of what scores moved by in one round they move a tenth or a fifth in the next (measured)
 _STILL, _MOST = 0.33, 0.9999
+_PATIENCE = 100  # iterations on one band
 
 
 def suits(task: LinearTask) -> bool:
@@ -93,6 +94,7 @@ class BandRun(Run):
         assert isinstance(task.terms, Terms)
         self.task, self.terms = task, task.terms
         self.steps = 0
+        self.whole: InteriorRun | None = None
         self.point = np.zeros(task.n_weights)
         self.a: Reals | None = None
         self.slack: Reals | None = None  # of the last weights known to be good
@@ -104,15 +106,25 @@ class BandRun(Run):
         self.target = _OF_SAMPLE
 
     def advance(self) -> Step:
+        if self.whole is not None:
+            return self.whole.advance()
         work = 0
         n, few = self.task.rows.shape[0], self.inner.task.rows.shape[0]
         while work + few <= n:
             work += few
             self.inner.advance()
             self.steps += 1
-            if self.inner.gap <= self.target:
+            # of an iteration whose equations do not hold yet the gap may be of either sign
+            if abs(self.inner.gap) <= self.target:
                 return self._look()
+        if self.inner.steps > _PATIENCE:
+            self._go_whole()
         return Step(1, self.primal - self.lower, self.lower)
+
+    def _go_whole(self) -> None:
+        """The rest on all rows."""
+        del self.inner, self.band
+        self.whole = InteriorRun(self.task)
 
     def _look(self) -> Step:
         """All rows under the weights of the small problem, and the next one if these are not good enough."""
@@ -155,7 +167,8 @@ class BandRun(Run):
         self.slack = slack
         inside = (near <= self.width) | self.crossed
         if inside.mean() > _WIDEST:
-            inside[:] = True
+            self._go_whole()
+            return
         del self.inner, self.band  # their rows are the largest arrays of all
         self.band = self._banded(inside, slack)
         self.inner = InteriorRun(self.band.task)
@@ -171,9 +184,7 @@ class BandRun(Run):
             if (which := bounded[:, v] & (terms.sign[:, v] == sign)).any()
         ]
         if not merged:
-            part = terms.of_rows(rows)
-            chosen = _taken(matrix, rows) if len(rows) < len(slack) else matrix
-            return Band(self._reduced(chosen, part), rows, merged, bounded)
+            return Band(self._reduced(_taken(matrix, rows), terms.of_rows(rows)), rows, merged, bounded)
         weight = np.column_stack([np.where(which, terms.upper[:, v], 0.0) for which, v in merged])
         total = weight.sum(0)
         margins = [float(weight[:, k] @ terms.margin[:, v] / total[k]) for k, (_, v) in enumerate(merged)]
@@ -216,6 +227,10 @@ class BandRun(Run):
 
     def dual(self) -> float:
         task = self.task
+        if self.whole is not None and self.whole.steps:
+            value = self.whole.dual()
+            self.point = min(self.whole.weights(), self.point, key=task.objective)
+            return max(value, self.lower)
         if self.a is None:
             start = task.start()
             w, value = task.from_dual(start)

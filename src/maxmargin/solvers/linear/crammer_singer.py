@@ -74,10 +74,10 @@ class MulticlassTask:
     def evaluate(self, w: Reals) -> Evaluation:
         """Slacks and costs of the predictions."""
         scores = self.rows.scores(w.reshape(-1, len(self.costs)))
-        truth = scores[self.examples, self.target]
         risk = self.costs[self.target, scores.argmax(1)]
+        scores -= scores[self.examples, self.target][:, None]  # first: beside large scores a cost would be rounding
         scores += self.costs[self.target]
-        slack = scores.max(1) - truth
+        slack = scores.max(1)
         return Evaluation(np.maximum(slack, 0.0), risk, np.empty(0, np.int64))
 
     @property
@@ -92,8 +92,15 @@ class MulticlassTask:
     def weights_of(self, a: Reals) -> Reals:
         """``W`` of a dual point, ``(n_features, n_classes)``."""
         beta = -a
-        beta[self.examples, self.target] += self.c
+        beta[self.examples, self.target] = 0.0
+        beta[self.examples, self.target] = -beta.sum(1)  # not c_i - a_iy, which at a large C would be rounding
         return np.ascontiguousarray(self.rows.combined(beta))
+
+    def rounding(self, w: Reals) -> float:
+        """How wrong ``P(w)``, and a dual value near it, can be in float64."""
+        scores = self.rows.scores(w.reshape(-1, len(self.costs)))
+        size = np.abs(self.costs).max(1)[self.target] + np.abs(scores).max(1)
+        return 8.0 * float(np.finfo(np.float64).eps) * float(self.c @ size)
 
     def from_dual(self, a: Reals) -> tuple[Reals, float]:
         """Weights and value of a dual point, made feasible to the last bit."""
@@ -199,8 +206,9 @@ def _visit(data, indices, indptr, width, target, costs, c, norm2, a, W, order, p
         if violation <= 1e-12 * (1.0 + abs(highest)):
             continue
         if norm2[i] > 0.0:
+            # less by the largest: the projection is the same; and what is far below gets nothing in any case
             for k in range(n):
-                change[k] = a[i, k] + g[k] / norm2[i]
+                change[k] = a[i, k] + max((g[k] - highest) / norm2[i], -3.0 * c[i])
             _project(change, n, c[i])
         else:
             for k in range(n):

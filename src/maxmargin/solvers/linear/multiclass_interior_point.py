@@ -53,8 +53,8 @@ class MulticlassInteriorPoint:
         """
         if task.n_weights > MOST_WEIGHTS:
             raise DataError(
-                f"{task.name}: {self.name} is for up to {MOST_WEIGHTS} weights; {task.rows.shape[1]} features and "
-                f"{len(task.costs)} classes make {task.n_weights}: use solver='coordinate_ascent'"
+                f"{task.name}: {self.name} is for up to {MOST_WEIGHTS} weights; those of {len(task.costs)} classes are "
+                f"{task.n_weights}: use solver='coordinate_ascent'"
             )
         return _InteriorRun(task)
 
@@ -137,6 +137,7 @@ class _InteriorRun(Run):
         total = ratio.sum(1)
         matrix = np.empty((K, d, K, d))
         for k in range(K):
+            task.deadline.check()
             others = ratio[:, :k].sum(1) + ratio[:, k + 1 :].sum(1)  # not total - ratio_k, which would be rounding
             matrix[k, :, k] = task.rows.gram(ratio[:, k] * others / total)
             for j in range(k):
@@ -166,6 +167,14 @@ class _InteriorRun(Run):
 
 
 def _apart(ratio: Reals, total: Reals, values: Reals) -> Reals:
-    """``D_i values_i`` of every row."""
-    product = ratio * values
-    return np.asarray(product - ratio * (product.sum(1) / total)[:, None])
+    """``D_i values_i`` of every row; the same for values that differ by a constant.
+
+    Beside the class of the largest ratio the others are small: values count from its own, and its product is minus the
+    sum of the others, or at a large ``C`` they would be lost in rounding.
+    """
+    rows, top = np.arange(len(ratio)), ratio.argmax(1)
+    product = ratio * (values - values[rows, top][:, None])
+    product -= ratio * (product.sum(1) / total)[:, None]
+    product[rows, top] = 0.0
+    product[rows, top] = -product.sum(1)
+    return np.asarray(product)

@@ -1,0 +1,62 @@
+"""The automatic choice: what it costs, what it keeps, what it says."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from maxmargin import MulticlassSVM, SVMClassifier
+from maxmargin.solvers.linear import automatic
+from maxmargin.status import Status
+
+SCALES = np.logspace(-2, 2, 8)
+
+
+def limited(model: Any, X: Any, y: Any, passes: int) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.set_params(max_passes=passes).fit(X, y).certificate_
+
+
+@pytest.mark.parametrize(
+    "machine", [SVMClassifier(100.0, random_state=0), MulticlassSVM(100.0, random_state=0)], ids=str
+)
+def test_a_limit_after_the_switch_leaves_no_less_than_one_before(machine: Any) -> None:
+    rng = np.random.default_rng(0)
+    n = 20_000 if isinstance(machine, SVMClassifier) else 2000
+    X = rng.normal(size=(n, 8)) * SCALES
+    scores = X / SCALES @ rng.normal(size=(8, 2 if n > 2000 else 5)) + rng.normal(size=(n, 1))
+    y = scores.argmax(1)
+    found = [limited(machine, X, y, passes) for passes in (8, 9, 10, 11, 12, 14, 18, 24)]
+    assert found[0].solver == "coordinate_ascent"
+    assert found[-1].solver == "interior_point"
+    primal, dual = np.array([(each.primal, each.dual) for each in found]).T
+    assert (np.diff(np.minimum.accumulate(primal[1:])) <= 0.0).all()
+    # what coordinate ascent had found when it was left is kept
+    assert (primal[1:] <= primal[0] * 1.5).all()
+    assert (dual[2:] >= dual[0] * (1 - 1e-9)).all()
+
+
+def test_an_early_guess_does_not_make_the_dear_choice() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 60)), rng.integers(0, 30, 300)
+    y[:30] = range(30)
+    model = MulticlassSVM(tol=1e-8, random_state=0, max_passes=5000).fit(X, y)
+    assert model.solver_ == "coordinate_ascent"
+    assert model.certificate_.relative_gap <= 1e-8
+
+
+def test_work_is_bounded_by_that_of_the_other_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the progress promises."""
+    monkeypatch.setattr(automatic, "passes_to_go", lambda gaps, tol: 1.0)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 5)) * [1.0, 10.0, 100.0, 1e3, 1e4]
+    y = X[:, 0] + 0.3 * rng.normal(size=400) > 0.0
+    model = SVMClassifier(1e4, random_state=0).fit(X, y)
+    assert model.solver_ == "interior_point"
+    assert model.certificate_.status is Status.CONVERGED
+    assert "costs as much as" in model.solver_reason_
