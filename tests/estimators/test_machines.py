@@ -336,7 +336,11 @@ def test_a_constant_target(value: float, options: Any) -> None:
         assert model.predict(X) == pytest.approx(np.full(40, value), abs=model.epsilon + 1e-9)
 
 
-@pytest.mark.parametrize("options", [dict(), dict(loss="squared_epsilon_insensitive"), dict(kernel="rbf")], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [dict(), dict(loss="squared_epsilon_insensitive"), pytest.param(dict(kernel="rbf"), marks=pytest.mark.slow)],
+    ids=str,
+)
 @pytest.mark.parametrize(("base", "step"), [(1.0, 3e-16), (1e6, 3e-10), (1e6, 3e-9), (0.1, 3e-17)])
 def test_targets_that_differ_by_rounding_alone(base: float, step: float, options: Any) -> None:
     """No value is small beside such an optimum: bounds that rounding puts above it are no fault of anything."""
