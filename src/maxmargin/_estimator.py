@@ -229,14 +229,14 @@ def _purposes(solver: Any) -> list[str]:
     """What a solver of this library is for, given by name or as an object; nothing of any other."""
     from ._kernel_machine import kernel_solvers
     from ._machine import _SOLVERS
-    from .multiclass import _solvers_by_rows
+    from .multiclass import solvers_by_rows
     from .solvers.perceptron import Perceptron
 
     kinds: dict[str, Mapping[str, Any]] = {
         "linear machines": _SOLVERS,
         "machines with a kernel or nu": kernel_solvers(1.0),
         "structured machines": {name: by_name(name) for name in ["auto", *BY_NAME]},
-        "MulticlassSVM": _solvers_by_rows(),
+        "MulticlassSVM": solvers_by_rows(),
     }
 
     def among(solvers: Mapping[str, Any]) -> bool:

@@ -19,7 +19,7 @@ from .data._mapped_rows import rows_of
 from .errors import DataError
 from .solvers import by_name
 from .solvers.loop import Result, run_to_tolerance
-from .structures.base import Encoded, check_magnitude
+from .structures.base import Encoded
 from .structures.rows import FEW_ENTRIES
 from .structures.values import as_reals, check_largest, check_sparse
 
@@ -166,13 +166,13 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
         X, truth = validate_data(self, X, y, accept_sparse="csr", dtype="numeric")
         check_classification_targets(truth)
         weight = without_zero_classes(self.class_weight, check_sample_weight(sample_weight, len(truth)), truth)
-        used = np.ones(len(truth), np.bool_) if weight is None else weight > 0
-        classes = np.unique(truth[used])  # a class whose rows all have weight 0 is absent
+        counts = np.ones(len(truth), np.bool_) if weight is None else weight > 0
+        classes = np.unique(truth[counts])  # a class whose rows all have weight 0 is absent
         number = np.minimum(np.searchsorted(classes, truth), len(classes) - 1)
         if len(classes) < 2:
             raise DataError(f"MulticlassSVM needs at least two classes; y has one class only: {classes.tolist()[0]!r}")
-        weight = weights_of_rows(self.class_weight, weight, classes, truth, used)
-        by_rows = isinstance(solver, tuple(type(each) for each in _solvers_by_rows().values()))
+        weight = weights_of_rows(self.class_weight, weight, classes, truth, counts)
+        by_rows = isinstance(solver, tuple(type(each) for each in solvers_by_rows().values()))
         if by_rows and self.warm_start:
             raise ValueError(f"MulticlassSVM: solver={solver.name!r} has no warm start; set warm_start=False")
         costs = None
@@ -185,39 +185,37 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
         n_features = X.shape[1]
         notes = about_scales(X, getattr(self, "feature_names_in_", None), shifts=False, C=float(self.C))
         X = _with_constant(_canonical(X), self._constant())  # the one working copy
-        if by_rows and (X.nnz if sp.issparse(X) else X.size) > FEW_ENTRIES:  # used as they are, in their order
-            weight = np.ones(X.shape[0]) if weight is None else weight
-            order = np.flatnonzero(weight > 0)
-        else:
-            order, weight = merge_equal_rows(X, number, weight)
         if by_rows:
-            chosen = X if np.array_equal(order, np.arange(X.shape[0])) else rows_of(X, order)
-            result = self._fit_rows(chosen, number[order], structure.costs, weight[order], solver)
-            self._keep_notes(notes + self._notes_after(result, X, number, order, weight))
+            from ._machine import counted
+
+            chosen, order, used = counted(X, number, weight)
+            result = self._fit_rows(chosen, number[order], structure.costs, used, solver)
+            self._keep_notes(notes + self._notes_after(result, X, number, order, used))
             self._take(result, classes, n_features)
             return self
+        order, weight = merge_equal_rows(X, number, weight)
         encoded: Encoded = structure.encode(X, number)
         initial = None
         same = self.warm_start and hasattr(self, "coef_") and self.coef_.shape[1] == n_features
         if same and np.array_equal(self.classes_, classes):
             initial = _joined(self.coef_, self.intercept_, self._constant())
         result = self._optimize(CompiledOracle(structure, encoded), weight, initial, order=order)
-        self._keep_notes(notes + self._notes_after(result, X, number, order, weight))
+        self._keep_notes(notes + self._notes_after(result, X, number, order, weight[order]))
         self._take(result, classes, n_features)
         return self
 
     def _solver_names(self) -> list[str]:
-        return [*super()._solver_names(), *(name for name in _solvers_by_rows() if name != "auto")]
+        return [*super()._solver_names(), *(name for name in solvers_by_rows() if name != "auto")]
 
     def _structured_solver(self) -> Any:
-        known = _solvers_by_rows()
-        if self.warm_start:  # only the structured solvers begin at weights
-            del known["auto"]
+        known = solvers_by_rows()
 
         def make(name: str) -> Any:
             return known[name] if name in known else by_name(name)
 
-        return choose_solver(self, make, "structured machines", own=True)
+        solver = choose_solver(self, make, "structured machines", own=True)
+        # only the structured solvers begin at weights
+        return by_name("auto") if self.solver == "auto" and self.warm_start else solver
 
     def _fit_rows(
         self, X: Any, number: NDArray[np.int64], costs: NDArray[np.float64], weight: NDArray[np.float64], solver: Any
@@ -226,7 +224,6 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
         from .solvers.linear.crammer_singer import MulticlassTask
         from .solvers.linear.rows import Rows
 
-        check_magnitude(X.data if sp.issparse(X) else X.reshape(-1))
         rng = np.random.default_rng(self._seed())
         task = MulticlassTask(
             Rows(X), number, costs, float(self.C), weight, float(self.tol), rng, name=type(self).__name__
@@ -234,11 +231,10 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
         return self._watched(lambda **limits: run_to_tolerance(task, solver, **limits))
 
     def _notes_after(
-        self, result: Result, X: Any, number: NDArray[np.int64], order: NDArray[np.int64], weight: NDArray[np.float64]
+        self, result: Result, X: Any, number: NDArray[np.int64], order: NDArray[np.int64], used: NDArray[np.float64]
     ) -> list[str]:
-        """Notes on equal rows of different classes, and on a hard margin."""
+        """Notes on equal rows of different classes, weights of 0 and a hard margin; ``used``: weights of the order."""
         notes = about_contradictions(X[order], number[order], order) if X.size <= FEW_ENTRIES else []
-        used = weight[order]
         if isinstance(self.loss, str):
             zero = zero_is_best(result.certificate, float(self.C) * float(used.sum()), float(self.tol))
             notes += tell_zero([zero], "tell the classes apart", notes)
@@ -305,7 +301,7 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
         self.classes_, self.coef_, self.intercept_, self.n_features_in_ = classes, coef, intercept, coef.shape[1]
 
 
-def _solvers_by_rows() -> dict[str, Any]:
+def solvers_by_rows() -> dict[str, Any]:
     """The solvers that are for this machine alone."""
     from .solvers.linear.automatic import Automatic
     from .solvers.linear.crammer_singer import CrammerSinger

@@ -289,6 +289,31 @@ def test_a_fit_on_mapped_rows_is_the_fit_in_memory(dtype: Any, rng: np.random.Ge
     assert np.mean(models[1].predict(mapped.X) == mapped.y) > 0.95
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_band_of_mapped_rows_is_the_band_in_memory(dtype: Any) -> None:
+    """The interior point method takes few of many rows, with means of others below them."""
+    rng = np.random.default_rng(0)
+    rows = rng.integers(-2, 3, (20_000, 8))
+    y = np.where(rows @ rng.normal(size=8) + rng.normal(size=20_000) > 0.0, 1, -1)
+    lines = (
+        f"{target} " + " ".join(f"{k + 1}:{value}" for k, value in enumerate(row) if value)
+        for target, row in zip(y, rows, strict=True)
+    )
+    text = ("\n".join(lines) + "\n").encode()
+    kept, mapped = (read_svmlight(io.BytesIO(text), memory=memory, dtype=dtype) for memory in (None, 10_000))
+    models = [
+        SVMClassifier(solver="interior_point", tol=1e-5, random_state=0).fit(data.X, data.y) for data in (kept, mapped)
+    ]
+    assert models[1].certificate_.relative_gap <= 1e-5
+    assert np.array_equal(models[0].coef_, models[1].coef_)
+    below = sp.csr_matrix(np.arange(16.0).reshape(2, 8))
+    chosen = np.array([3, 1, 19_999])
+    one, other = (rows_of(data.X, chosen, below=below) for data in (kept, mapped))
+    assert not other.data.flags.writeable
+    assert other.dtype == dtype
+    assert np.array_equal(one.toarray(), other.toarray())
+
+
 def test_columns_grow_wider_in_memory_and_in_files(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("maxmargin.data._mapped_columns._PIECE", 3)
     for memory in (None, 0, 30, 100):

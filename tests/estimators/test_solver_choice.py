@@ -23,7 +23,7 @@ from maxmargin import (
 from maxmargin._kernel_machine import kernel_solvers
 from maxmargin._machine import _SOLVERS
 from maxmargin.data import parse_tree
-from maxmargin.multiclass import _solvers_by_rows
+from maxmargin.multiclass import solvers_by_rows
 from maxmargin.solvers import BY_NAME, by_name
 from maxmargin.solvers.base import Run
 from maxmargin.solvers.frank_wolfe import FrankWolfe
@@ -109,7 +109,7 @@ def test_the_lists_are_those_of_the_estimators() -> None:
     for name, fit in ALL.items():
         expected = set(kernel_solvers(1.0)) if name in KERNEL else set(_SOLVERS) if name in LINEAR else structured
         if name == "multiclass":
-            expected = expected | set(_solvers_by_rows())
+            expected = expected | set(solvers_by_rows())
         if name == "regressor":
             expected = {each for each in expected if "perceptron" not in each}
         assert offered(refusal(fit, "simplex")) == expected

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import mmap
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix, issparse
+from scipy.sparse import csr_matrix, issparse, vstack
 
 from ._mapped_columns import Columns
 
@@ -17,8 +18,15 @@ __all__ = ["in_pieces", "rows_of"]
 _PIECE = 1 << 18  # entries
 
 
-def rows_of(X: Any, rows: NDArray[np.int64] | None = None, change: Callable[[Any], Any] = lambda rows: rows) -> Any:
-    """``change(X[rows])``; of a CSR matrix over memory maps a read-only one over memory maps of temporary files.
+def rows_of(
+    X: Any,
+    rows: NDArray[np.int64] | None = None,
+    change: Callable[[Any], Any] = lambda rows: rows,
+    below: csr_matrix | None = None,
+) -> Any:
+    """``change(X[rows])``, and more rows below these of a sparse matrix.
+
+    Of a CSR matrix over memory maps it is a read-only one over memory maps of temporary files.
 
     Parameters
     ----------
@@ -27,6 +35,8 @@ def rows_of(X: Any, rows: NDArray[np.int64] | None = None, change: Callable[[Any
         All of them in their order by default.
     change : callable
         Treats each row for itself.
+    below : csr_matrix, optional
+        Becomes of the type of ``X``.
 
     Raises
     ------
@@ -34,9 +44,15 @@ def rows_of(X: Any, rows: NDArray[np.int64] | None = None, change: Callable[[Any
         If a temporary file cannot be written.
     """
     if not _is_mapped(X):
-        return change(X if rows is None else X[rows])
+        chosen = change(X if rows is None else X[rows])
+        return chosen if below is None else vstack([chosen, below.astype(X.dtype)], format="csr")
     parts = in_pieces(X, X.shape[0] if rows is None else len(rows))
-    return _collected(change(X[part if rows is None else rows[part]]) for part in parts)
+    pieces: Iterator[Any] = (change(X[part if rows is None else rows[part]]) for part in parts)
+    if below is not None:
+        last = below.astype(X.dtype)
+        last.indices = last.indices.astype(X.indices.dtype)
+        pieces = itertools.chain(pieces, [last])
+    return _collected(pieces)
 
 
 def in_pieces(X: csr_matrix, n: int) -> Iterator[slice]:
