@@ -201,7 +201,8 @@ def test_classifiers_begin_where_they_ended(kernel: str, loss: str) -> None:
         assert found.status.ok
         assert found.dual <= cold.primal * (1 + 1e-9)
         assert cold.dual <= found.primal * (1 + 1e-9)
-    assert warm.fit(X, y).n_iter_ <= 2
+    # the dual point alone where its weights are those kept, else these too
+    assert warm.fit(X, y).n_iter_ == (1 if (kernel, loss) == ("rbf", "hinge") else 2)
 
 
 def test_regressors_begin_where_they_ended(rng: np.random.Generator) -> None:
@@ -213,7 +214,7 @@ def test_regressors_begin_where_they_ended(rng: np.random.Generator) -> None:
             found = warm.set_params(C=C).fit(X, y).certificate_
             cold = SVMRegressor(C, tol=1e-6, **options).fit(X, y).certificate_  # type: ignore[arg-type]
             assert found.primal == pytest.approx(cold.primal, rel=3e-6), options
-        assert warm.fit(X, y).n_iter_ <= 2, options
+        assert warm.fit(X, y).n_iter_ == (1 if "nu" in options else 2), options
 
 
 @pytest.mark.parametrize("multi_class", ["ovr", "ovo"])
