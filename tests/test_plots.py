@@ -313,6 +313,12 @@ def test_the_picture_of_the_perceptron_numbers_the_mistakes() -> None:
     [
         (lambda: CuttingPlaneDisplay([[1.0]], [1]), r"x must hold one finite number for each row, not .*\(1, 1\)"),
         (lambda: CuttingPlaneDisplay([1.0, np.nan], [0, 1]), "x must hold one finite number"),
+        (lambda: CuttingPlaneDisplay([1.0, np.nan], [0, 1]), r"x\[1\] is nan"),
+        (
+            lambda: CuttingPlaneDisplay([1.0, 2.0], [0, 1], rounds=3),
+            "rounds must be numbers of at least 1, in a list, not 3",
+        ),
+        (lambda: PerceptronDisplay([[1.0, 2.0], [0.0, np.inf]], [0, 1]), r"X\[1, 1\] is inf"),
         (
             lambda: CuttingPlaneDisplay([1.0, 2.0], [0]),
             r"y has shape \(1,\); it needs one class for each of the 2 rows",

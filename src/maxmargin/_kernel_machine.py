@@ -42,7 +42,7 @@ from .solvers.kernel.row_cache import KernelValues
 from .solvers.kernel.task import KernelTask
 from .solvers.linear.intercept import best_intercept
 from .solvers.linear.rows import Rows
-from .solvers.loop import Result, run_to_tolerance
+from .solvers.loop import Result, check_costs, run_to_tolerance
 from .solvers.projected_gradient import ProjectedGradient
 from .status import Status
 from .structures.values import check_sparse
@@ -54,7 +54,6 @@ Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 _LARGEST = 1e50
-_SMALLEST_COST = 1e-300  # its inverse is still a number
 _MANY, _HOPELESS = 20_000, 300_000  # rows
 
 
@@ -135,11 +134,7 @@ class KernelMachine(Machine):
 
     def _costs(self, weight: Reals) -> Reals:
         c = super()._costs(weight)
-        if not (least := float(c.min())) >= _SMALLEST_COST:
-            raise DataError(
-                f"{type(self).__name__}: C times the smallest weight of a row is {least:.3g}: too small to compute "
-                f"with (at least {_SMALLEST_COST:g}); raise C or the weights"
-            )
+        check_costs(c, type(self).__name__)  # before squared losses divide by them
         return c
 
     def _make_kernel(self, X: Any, weight: Reals) -> Kernel:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from maxmargin import AUCClassifier, MulticlassSVM, SVMClassifier, SVMClassifierCV, svm_path
+from maxmargin import AUCClassifier, MulticlassSVM, SVMClassifier, SVMClassifierCV, SVMRanker, svm_path
 from maxmargin.errors import DataError
 
 X, Y = load_iris(return_X_y=True)
@@ -87,3 +87,13 @@ def test_weights_whose_product_is_0_in_floats_are_refused(loss: str, kernel: str
     model = SVMClassifier(1e-200, loss=loss, kernel=kernel, class_weight={1: 1e-200})
     with pytest.raises(DataError, match="C times the smallest weight of a row is 0: too small to compute with"):
         model.fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    "machine", [MulticlassSVM, SVMRanker, AUCClassifier, SVMClassifier], ids=lambda each: each.__name__
+)
+def test_a_C_too_small_to_compute_with_is_refused_by_all(machine: Any) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 2)), np.arange(40) % 2
+    with pytest.raises(DataError, match=r"too small to compute with \(at least 1e-300\); raise C or the weights"):
+        machine(C=1e-320).fit(X, y)

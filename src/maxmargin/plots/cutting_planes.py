@@ -80,16 +80,19 @@ class CuttingPlaneDisplay(Display):
         rounds: Sequence[int] = (1, 2, 4),
     ) -> None:
         feature = np.asarray(x, np.float64)
-        if feature.ndim != 1 or not np.isfinite(feature).all():
+        if feature.ndim != 1:
             raise DataError(f"x must hold one finite number for each row, not an array of shape {feature.shape}")
+        if len(bad := np.flatnonzero(~np.isfinite(feature))):
+            raise DataError(f"x must hold one finite number for each row; x[{bad[0]}] is {feature[bad[0]]}")
         signed = two_signs(y, len(feature)) * feature
         if not (math.isfinite(radius) and radius > 0.0):
             raise DataError(f"radius must be a finite number above 0, not {radius!r}")
         if not abs(start) <= radius:
             raise DataError(f"start must be a number of at most the radius {radius:g}, not {start!r}")
-        self.rounds = tuple(int(count) for count in rounds)
-        if not self.rounds or min(self.rounds) < 1:
-            raise DataError(f"rounds must be numbers of at least 1, not {rounds!r}")
+        counts = np.asarray(rounds)
+        if counts.ndim != 1 or counts.dtype.kind not in "iu" or not len(counts) or counts.min() < 1:
+            raise DataError(f"rounds must be numbers of at least 1, in a list, not {rounds!r}")
+        self.rounds = tuple(counts.tolist())
         self.loss, self.radius = margin_loss(loss), float(radius)
         self.grid = np.linspace(-self.radius, self.radius, self._STEPS)
         self.risk = self.loss.value(np.outer(self.grid, signed)).mean(1)

@@ -61,8 +61,11 @@ class PerceptronDisplay(Display):
 
     def __init__(self, X: ArrayLike, y: ArrayLike, *, max_passes: int = 100) -> None:
         self.points = np.asarray(X, np.float64)
-        if self.points.ndim != 2 or self.points.shape[1] != 2 or not np.isfinite(self.points).all():
+        if self.points.ndim != 2 or self.points.shape[1] != 2:
             raise DataError(f"X must hold two finite features a row, not an array of shape {self.points.shape}")
+        if len(bad := np.argwhere(~np.isfinite(self.points))):
+            row, column = bad[0]
+            raise DataError(f"X must hold two finite features a row; X[{row}, {column}] is {self.points[row, column]}")
         self.sign = two_signs(y, len(self.points))
         self.classes = np.unique(np.asarray(y)).tolist()
         if max_passes < 1:

@@ -19,12 +19,13 @@ from .deadline import Deadline, OutOfTime
 from .oracle import Oracle
 from .planes import Planes
 
-__all__ = ["Record", "Result", "certify", "minimize", "run_to_tolerance"]
+__all__ = ["Record", "Result", "certify", "check_costs", "minimize", "run_to_tolerance"]
 
 Reals = NDArray[np.float64]
 
 # With features of up to 1e100 (see check_magnitude) the squares of the weights stay finite.
 _LARGEST_COST = 1e50
+_SMALLEST_COST = 1e-300  # its inverse is still a number
 
 
 @dataclass(frozen=True)
@@ -228,6 +229,27 @@ def run_to_tolerance(
     return _Loop(task, solver, max_passes, max_time, callback, check_every).run()
 
 
+def check_costs(c: Reals, name: str) -> None:
+    """Refuse factors ``C s_i`` of the losses that are too large or too small to compute with.
+
+    Raises
+    ------
+    DataError
+        With the factor and the limit; a small one is told with the name of the machine.
+    """
+    largest, least = float(c.max(initial=0.0)), float(c.min(initial=np.inf))
+    if largest > _LARGEST_COST:
+        raise DataError(
+            f"C times the largest sample weight is {largest:.3g}: too large to compute with (at most "
+            f"{_LARGEST_COST:g}); lower C or the weights"
+        )
+    if not least >= _SMALLEST_COST:
+        raise DataError(
+            f"{name}: C times the smallest weight of a row is {least:.3g}: too small to compute with (at least "
+            f"{_SMALLEST_COST:g}); raise C or the weights"
+        )
+
+
 class _Loop:
     def __init__(
         self,
@@ -238,12 +260,7 @@ class _Loop:
         callback: Callable[[Record, Reals], Any] | None,
         check_every: int | None,
     ) -> None:
-        largest = float(task.c.max(initial=0.0))
-        if largest > _LARGEST_COST:
-            raise DataError(
-                f"C times the largest sample weight is {largest:.3g}: too large to compute with (at most "
-                f"{_LARGEST_COST:g}); lower C or the weights"
-            )
+        check_costs(task.c[task.examples], task.name)
         self.task, self.solver = task, solver
         self.max_passes, self.max_time = max(max_passes, 2), math.inf if max_time is None else max_time
         # tasks whose passes cannot be left in the middle have no deadline
