@@ -26,10 +26,13 @@ from importlib import resources
 from typing import Any
 
 import numba
+from llvmlite import ir
 from numba import njit, types
 from numba.core import caching, event, sigutils
+from numba.extending import intrinsic
+from numba.np.arrayobj import make_array
 
-__all__ = ["array", "compiled", "DOT_MATH", "function_type", "kernel", "watch_compiler"]
+__all__ = ["array", "compiled", "DOT_MATH", "function_type", "kernel", "prefetch", "watch_compiler"]
 
 # Reordering sums is allowed in dot products only; full fastmath would break NaN checks.
 DOT_MATH = {"contract", "reassoc", "nsz"}
@@ -228,6 +231,25 @@ def function_type(signature: Any) -> Any:
     return types.FunctionType(signature)
 
 
+@intrinsic
+def _prefetch(typing_context, values, at):  # type: ignore[no-untyped-def]
+    def code(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        data = make_array(signature.args[0])(context, builder, arguments[0]).data
+        address = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
+        number = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [address.type, number, number, number])
+        call = builder.module.declare_intrinsic("llvm.prefetch", [address.type], kind)
+        builder.call(call, [address, number(0), number(3), number(1)])  # to be read, kept in all caches, data
+        return context.get_dummy_value()
+
+    return types.void(values, at), code
+
+
 def jit_disabled() -> bool:
     """True when NUMBA_DISABLE_JIT asks for plain Python."""
     return bool(numba.config.DISABLE_JIT) or os.environ.get("NUMBA_DISABLE_JIT") == "1"
+
+
+# Begin to load ``values.flat[at]`` of a C-contiguous array into the caches; for compiled code, which goes on meanwhile.
+# An address out of range does nothing.
+prefetch: Any = (lambda values, at: None) if jit_disabled() else _prefetch

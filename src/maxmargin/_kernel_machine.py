@@ -254,7 +254,10 @@ class KernelMachine(Machine):
 
         Returns the places of the support vectors in ``order``.
         """
-        support = np.unique(np.concatenate([places for places, _, _ in duals]))
+        used = np.zeros(len(order), np.bool_)
+        for places, _, _ in duals:
+            used[places] = True
+        support = np.flatnonzero(used)
         self.support_ = order[support]
         self.dual_coef_ = np.zeros((len(duals), len(support)))
         for row, (places, values, _) in zip(self.dual_coef_, duals, strict=True):

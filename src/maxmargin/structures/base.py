@@ -48,6 +48,7 @@ FUNCTIONS = ("potentials", "potentials_at", "features", "decode", "parts", "augm
 
 
 _LARGEST = 1e100
+_CACHED = 1 << 16  # values
 
 
 class Pack(NamedTuple):
@@ -249,7 +250,10 @@ def check_magnitude(values: NDArray[np.float64]) -> None:
     DataError
         Names the largest value.
     """
-    largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+    largest, step = 0.0, 1 + _CACHED * len(values) // max(values.size, 1)
+    for at in range(0, len(values), step):  # both looks at a part while it is in a cache
+        part = values[at : at + step]
+        largest = max(largest, float(part.max(initial=0.0)), -float(part.min(initial=0.0)))
     if largest > _LARGEST:
         raise DataError(
             f"features of up to {largest:.3g} in size are too large to compute with; scale the features down (values "

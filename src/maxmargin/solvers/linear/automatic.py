@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ...terms import Terms
 from ..base import Run, Solver, Step, WarmStart
 from ..bundle import Bundle
+from ..oracle import Evaluation
 from .band import COST, suits
 from .coordinate_ascent import CoordinateAscent
 from .crammer_singer import CrammerSinger, MulticlassTask
@@ -119,6 +120,9 @@ class _Switching(Run):
 
     def weights(self) -> Reals:
         return self.run.weights() if self.point is None else self.point
+
+    def evaluate(self, w: Reals) -> Evaluation:
+        return self.run.evaluate(w)
 
     def dual(self) -> float:
         """What coordinate ascent had found is not lost, as long as it is the better."""

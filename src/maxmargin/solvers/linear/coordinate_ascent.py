@@ -2,15 +2,18 @@
 
 Problem: see :mod:`maxmargin.terms`. Source: Hsieh, Chang, Lin, Keerthi, Sundararajan (ICML 2008), algorithm 3 with its
 shrinking; Ho and Lin (JMLR 2012) for regression. A step of row ``i`` moves each of its dual variables to the maximum
-along it, with ``w`` kept up to date, so it costs two products with the row. Rows are visited in blocks of neighbours,
-in a new random order of the blocks each pass: memory is read in long runs (measured: three times as fast as rows in
-random order, with the same number of passes).
+along it, with ``w`` kept up to date, so it costs two products with the row. Rows are visited in a new order each pass
+(:mod:`.order`).
 
 A free intercept is the multiplier of ``sum_i beta_i = 0`` in the dual (method of multipliers, Hestenes 1969): a
 constant feature with a small weight holds the sum near 0, and after each pass the multiplier moves against what is left
 of it, by what the visits say about its response (``sum 1 / |x_i|^2`` over the rows strictly inside their box, as if
 rows did not share features), times a stride that grows while the sum does not fall and halves when it turns. The
 certificate does not depend on how well that works: its dual point is made feasible, its intercept is the best one.
+
+Where there are many more rows than features the weights swing about the optimum from pass to pass: then they are
+averaged, the last passes most (Shamir and Zhang, ICML 2013, section 4), and of the last weights, the average and their
+middle the best is the answer (measured on a9a and on dense rows: half the passes to a gap of 1e-3).
 Memory beyond the data: ``w`` and a few numbers for each row.
 """
 
@@ -21,22 +24,24 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._compiled import compiled
+from ..._compiled import compiled, prefetch
 from ...terms import hinges_only
 from ..base import Run, Step
-from ..oracle import chunks
-from .rows import Rows, add_row, dot_row
+from ..oracle import Evaluation, chunks
+from .order import in_blocks
+from .rows import add_row, dot_row, load_row
 from .task import LinearTask
 
-__all__ = ["CoordinateAscent", "in_blocks"]
+__all__ = ["CoordinateAscent"]
 
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
-_BLOCK = 32
-_CACHED = 1 << 17
 # Square of the constant feature over the mean squared norm of the rows, where the intercept is free: more of it makes
 # the rows slow, with none the sum of beta turns to and fro (measured on text and on dense rows).
 _PENALTY = 0.03
+_SWINGS = 4  # rows for each feature from where on weights are averaged
+_AHEAD = 4  # rows that are being loaded
+_RECENT = 8.0  # the weight of the last of t passes in the average is this over t + this - 1
 
 # entries of the state of a run: gap of the visits, growth of the gains, largest and smallest projected slope, value of
 # the constant feature, shift of the scores, sum of beta, response of that sum to the shift
@@ -47,30 +52,49 @@ _GAP, _GAIN, _HIGH, _LOW, _CONSTANT, _SHIFT, _SUM, _RESPONSE = range(8)
 def _visit(data, indices, indptr, width, sign, margin, upper, ridge, norm2, a, w, order, promising, limits, state):
     """One exact step for every row of ``order``; marks in ``promising`` those worth another visit soon.
 
-    ``w`` has the weight of the constant feature last.
+    ``w`` has the weight of the constant feature last; ``limits`` are the largest and the smallest projected slope of
+    the pass before.
     """
     constant, shift = state[_CONSTANT], state[_SHIFT]
-    last = len(w) - 1
+    gap, gain, total, response = 0.0, 0.0, 0.0, 0.0
+    high, low = state[_HIGH], state[_LOW]
+    highest, lowest = limits[0], limits[1]
+    last, end = len(w) - 1, len(order) - 1
     m = sign.shape[1]
+    # one long array each, and numbers that are kept out of memory
+    sign, margin, upper = sign.reshape(-1), margin.reshape(-1), upper.reshape(-1)
+    ridge, a = ridge.reshape(-1), a.reshape(-1)
     for k in range(len(order)):
-        i = order[k]
-        score = dot_row(data, indices, indptr, width, i, w) + constant * w[last] + shift
+        i = np.uint64(order[k])
+        soon = order[min(k + _AHEAD, end)]
+        if indices is not None:
+            prefetch(indptr, order[min(k + 2 * _AHEAD, end)])
+        load_row(data, indices, indptr, width, soon)
+        prefetch(norm2, soon)
+        prefetch(sign, soon * m)
+        prefetch(margin, soon * m)
+        prefetch(upper, soon * m)
+        prefetch(ridge, soon * m)
+        prefetch(a, soon * m)
+        score = dot_row(data, indices, indptr, width, i, w) + shift
+        if constant != 0.0:
+            score += constant * w[last]
         moved = 0.0
         worth = False
-        for j in range(m):
-            old = a[i, j]
-            slope = margin[i, j] - sign[i, j] * score
-            top, bend = upper[i, j], ridge[i, j]
+        for v in range(i * np.uint64(m), i * np.uint64(m) + np.uint64(m)):
+            old = a[v]
+            slope = margin[v] - sign[v] * score
+            top, bend = upper[v], ridge[v]
             # what this term adds to the gap (Fenchel and Young): its cost, less what its dual variable says
             if bend > 0.0:
                 cost = max(slope, 0.0)
-                state[_GAP] += 0.5 * cost * cost / bend - old * slope + 0.5 * bend * old * old
+                gap += 0.5 * cost * cost / bend - old * slope + 0.5 * bend * old * old
             else:
-                state[_GAP] += top * max(slope, 0.0) - old * slope
+                gap += top * max(slope, 0.0) - old * slope
             slope -= bend * old
-            if old <= 0.0 and slope < limits[1]:
+            if old <= 0.0 and slope < lowest:
                 continue
-            if bend == 0.0 and old >= top and slope > limits[0]:
+            if bend == 0.0 and old >= top and slope > highest:
                 continue
             worth = True
             projected = slope
@@ -78,8 +102,8 @@ def _visit(data, indices, indptr, width, sign, margin, upper, ridge, norm2, a, w
                 projected = max(slope, 0.0)
             elif bend == 0.0 and old >= top:
                 projected = min(slope, 0.0)
-            state[_HIGH] = max(state[_HIGH], projected)
-            state[_LOW] = min(state[_LOW], projected)
+            high = max(high, projected)
+            low = min(low, projected)
             if projected != 0.0:
                 curvature = norm2[i] + bend
                 if curvature > 0.0:
@@ -87,30 +111,24 @@ def _visit(data, indices, indptr, width, sign, margin, upper, ridge, norm2, a, w
                 else:
                     new = top if slope > 0.0 else 0.0
                 if 0.0 < new < top and curvature > 0.0:
-                    state[_RESPONSE] += 1.0 / curvature
+                    response += 1.0 / curvature
                 if new != old:
-                    a[i, j] = new
-                    state[_GAIN] += (new - old) * (margin[i, j] - 0.5 * bend * (new + old))
-                    step = sign[i, j] * (new - old)
+                    a[v] = new
+                    gain += (new - old) * (margin[v] - 0.5 * bend * (new + old))
+                    step = sign[v] * (new - old)
                     moved += step
                     score += step * norm2[i]
         if moved != 0.0:
             add_row(data, indices, indptr, width, i, moved, w)
-            w[last] += constant * moved
-            state[_SUM] += moved
+            if constant != 0.0:
+                w[last] += constant * moved
+            total += moved
         promising[k] = worth
-
-
-def in_blocks(some: Ints, rng: np.random.Generator, rows: Rows) -> Ints:
-    """Some of the rows in an order that reads memory in long runs: neighbours together, blocks of them at random.
-
-    Rows that stay in a cache come one by one at random: on small sets that saves passes (measured: a third).
-    """
-    if rows.entries <= _CACHED:
-        return np.asarray(rng.permutation(some))
-    whole = len(some) // _BLOCK
-    blocks = rng.permutation(whole)
-    return np.concatenate([some[: whole * _BLOCK].reshape(whole, _BLOCK)[blocks].reshape(-1), some[whole * _BLOCK :]])
+    state[_GAP] += gap
+    state[_GAIN] += gain
+    state[_HIGH], state[_LOW] = high, low
+    state[_SUM] += total
+    state[_RESPONSE] += response
 
 
 @dataclass(frozen=True)
@@ -154,6 +172,9 @@ class _CoordinateRun(Run):
         self.a = task.start()
         self.w = np.zeros(d + 1)
         self.point = np.zeros(task.n_weights)
+        self.mean = np.zeros(d + 1) if _SWINGS * d <= n else None
+        self.passes = 0
+        self.scores: Reals | None = None  # of the point, where they are known
         self.stride, self.longest = 1.0, 5.0
         self.total, self.responded = 0.0, True
         if task.warm is not None and self.a.any():
@@ -174,7 +195,7 @@ class _CoordinateRun(Run):
     def advance(self) -> Step:
         task, rows, state = self.task, self.task.rows, self.state
         state[_GAP], state[_HIGH], state[_LOW] = 0.0, -np.inf, np.inf
-        order = in_blocks(self.active, task.rng, rows)
+        order = in_blocks(self.active, task.rng)
         kept = np.ones(len(order), bool)
         at = 0
         for run in chunks(order, task.deadline):
@@ -189,6 +210,9 @@ class _CoordinateRun(Run):
             dual -= state[_SHIFT] * state[_SUM]
         if task.intercept == "free":
             self._move_shift()
+        if self.mean is not None:
+            self.passes += 1
+            self.mean += (self.w - self.mean) * (_RECENT / (self.passes + _RECENT - 1.0))
         if self.options.shrinking:
             self._leave_out(order[~kept])
         return Step(1, gap, dual, work=len(order) / max(rows.shape[0], 1))
@@ -226,7 +250,15 @@ class _CoordinateRun(Run):
         self.point, value = self.task.from_dual(self.a)
         if self.task.intercept == "free" and not self.responded:
             self.state[_SHIFT] = self.point[-1] - self.state[_CONSTANT] * self.w[-1]
+        if self.mean is not None and self.passes:
+            mean = self.mean[: len(self.point)].copy()
+            if self.task.intercept == "penalized":
+                mean[-1] *= self.task.scale
+            self.point, self.scores = self.task.best_between(self.point, mean)
         return value
 
     def weights(self) -> Reals:
         return self.point
+
+    def evaluate(self, w: Reals) -> Evaluation:
+        return self.task.evaluate(w, self.scores if w is self.point else None)

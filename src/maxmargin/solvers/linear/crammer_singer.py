@@ -20,7 +20,7 @@ from ..._compiled import compiled
 from ..base import Run, Step, WarmStart
 from ..deadline import Deadline
 from ..oracle import Evaluation, chunks
-from .coordinate_ascent import in_blocks
+from .order import in_blocks
 from .rows import Rows
 
 __all__ = ["CrammerSinger", "MulticlassTask"]
@@ -261,7 +261,7 @@ class _CrammerSingerRun(Run):
     def advance(self) -> Step:
         task, rows, state = self.task, self.task.rows, self.state
         state[:] = 0.0
-        order = in_blocks(np.flatnonzero(self.visited), task.rng, rows)
+        order = in_blocks(np.flatnonzero(self.visited), task.rng)
         kept = np.ones(len(order), bool)
         at = 0
         for run in chunks(order, task.deadline):

@@ -14,12 +14,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ..._compiled import compiled
+from ..._compiled import compiled, prefetch
 
-__all__ = ["Rows", "add_row", "dot_row"]
+__all__ = ["Rows", "add_row", "dot_row", "load_row"]
 
 Reals = NDArray[np.float64]
 _BLOCK_ENTRIES = 1 << 18
+_FETCHED = 128  # entries; after some lines of a row the processor sees by itself where it goes
 
 
 # Indices are made unsigned before use: for signed ones Numba compiles Python's negative indexing, which keeps the loops
@@ -53,6 +54,25 @@ def add_row(data, indices, indptr, width, i, scale, w):
 
 
 @compiled
+def load_row(data, indices, indptr, width, i):
+    """Begin to load a row that is wanted soon, see :func:`prefetch`.
+
+    Rows in random order wait for memory most of their time; loaded ahead they take a fifth to a third less (measured
+    on text, on a9a and on dense rows).
+    """
+    if indices is None:
+        lo = i * width
+        hi = lo + min(width, _FETCHED)
+    else:
+        lo = np.int64(indptr[i])
+        hi = min(np.int64(indptr[i + 1]), lo + _FETCHED)
+        for q in range(lo, hi, 16):  # 64 bytes of int32: a line of memory
+            prefetch(indices, q)
+    for q in range(lo, hi, 8):
+        prefetch(data, q)
+
+
+@compiled(dot=True)
 def _squared_norms(data, indices, indptr, width, buffer, out):
     """Squared norms; ``buffer`` has a zero for each feature, and is left so. Repeated entries add up first."""
     for i in range(len(out)):
@@ -63,12 +83,21 @@ def _squared_norms(data, indices, indptr, width, buffer, out):
                 total += np.float64(data[first + k]) ** 2
         else:
             lo, hi = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
+            before = -1
             for k in range(lo, hi):
-                buffer[np.uint64(indices[k])] += data[k]
-            for k in range(lo, hi):
-                total += data[k] * buffer[np.uint64(indices[k])]
-            for k in range(lo, hi):
-                buffer[np.uint64(indices[k])] = 0.0
+                total += np.float64(data[k]) ** 2
+                if indices[k] <= before:  # not sorted, so some may be repeated
+                    total = -1.0
+                    break
+                before = indices[k]
+            if total < 0.0:
+                total = 0.0
+                for k in range(lo, hi):
+                    buffer[np.uint64(indices[k])] += data[k]
+                for k in range(lo, hi):
+                    total += data[k] * buffer[np.uint64(indices[k])]
+                for k in range(lo, hi):
+                    buffer[np.uint64(indices[k])] = 0.0
         out[i] = total
 
 

@@ -128,9 +128,10 @@ class LinearTask:
             scores += w[d]
         return scores
 
-    def evaluate(self, w: Reals) -> Evaluation:
-        """Losses and task losses of all rows, per unit of weight."""
-        scores = self.scores(w)
+    def evaluate(self, w: Reals, scores: Reals | None = None) -> Evaluation:
+        """Losses and task losses of all rows, per unit of weight; ``scores`` are those of ``w``, if known."""
+        if scores is None:
+            scores = self.scores(w)
         slack = self.terms.cost(scores) / self.c
         risk = self.terms.wrong(scores) / self.c if self.signs else slack
         return Evaluation(slack, risk, np.empty(0, np.int64))
@@ -153,6 +154,23 @@ class LinearTask:
         if self.intercept == "penalized":
             w[-1] = self.scale**2 * float(beta.sum())
         return w
+
+    def best_between(self, w: Reals, v: Reals) -> tuple[Reals, Reals]:
+        """The best of two weights and their middle, each with the best intercept where that is free; and its scores."""
+        d = self.rows.shape[1]
+        first, second = self.rows.scores(w[:d]), self.rows.scores(v[:d])
+        best, least = (w, first), math.inf
+        for share in (0.0, 0.5, 1.0):
+            point = w + share * (v - w)
+            scores = first + share * (second - first) if 0.0 < share < 1.0 else first if share == 0.0 else second
+            if self.intercept == "free":
+                point[-1] = best_intercept(self.terms, scores)
+            if self.intercept != "none":
+                scores = scores + point[-1]
+            value = self.penalty(point) + float(self.terms.cost(scores).sum())
+            if value < least:
+                best, least = (point, scores), value
+        return best
 
     def from_dual(self, a: Reals, radius: float | None = None) -> tuple[Reals, float]:
         """Weights of a dual point, with the best intercept there is for them, and the dual value.
