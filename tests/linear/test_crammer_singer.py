@@ -72,12 +72,14 @@ def test_the_projection_onto_a_simplex_is_the_nearest_point() -> None:
     for n in (1, 2, 5, 20):
         for total in (1e-3, 1.0, 50.0):
             point = rng.normal(size=n) * 10 ** rng.uniform(-2, 2)
-            found = point.copy()
-            _project(found, n, total)
-            assert found.min() >= 0
-            assert found.sum() == pytest.approx(total, rel=1e-9)
-            # optimality: what was taken away is the same where something is left, and at most that elsewhere
-            taken = point - found
-            level = taken[found > 0]
-            assert np.ptp(level) <= 1e-9 * (1 + np.abs(level).max())
-            assert (taken <= level.max() + 1e-9 * (1 + np.abs(point).max())).all()
+            some = rng.choice(n, rng.integers(1, n + 1), replace=False)  # any entries give a level that is not too high
+            for start in (-np.inf, (point[some].sum() - total) / len(some)):
+                found = point.copy()
+                _project(found, n, total, start)
+                assert found.min() >= 0
+                assert found.sum() == pytest.approx(total, rel=1e-9)
+                # optimality: what was taken away is the same where something is left, and at most that elsewhere
+                taken = point - found
+                level = taken[found > 0]
+                assert np.ptp(level) <= 1e-9 * (1 + np.abs(level).max())
+                assert (taken <= level.max() + 1e-9 * (1 + np.abs(point).max())).all()

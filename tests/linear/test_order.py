@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from linear.problems import random_problem
 from maxmargin import SVMClassifier
 from maxmargin._compiled import compiled, prefetch
-from maxmargin.solvers.linear import coordinate_ascent
+from maxmargin.solvers.linear import averaging
 from maxmargin.solvers.linear.order import in_blocks
 
 
@@ -91,7 +91,7 @@ def test_averaged_weights_are_better_than_the_last_ones(
         return model.certificate_.primal / optimum - 1.0, float(model.dual_residual_[0])
 
     averaged, residual = excess()
-    monkeypatch.setattr(coordinate_ascent, "_SWINGS", 1000)  # more rows for each feature than there are
+    monkeypatch.setattr(averaging, "_SWINGS", 1000)  # more rows for each feature than there are
     last, none = excess()
     assert 0.0 < averaged <= 0.7 * last
     assert residual > 0.0 == none

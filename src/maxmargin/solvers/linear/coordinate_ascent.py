@@ -10,10 +10,7 @@ constant feature with a small weight holds the sum near 0, and after each pass t
 of it, by what the visits say about its response (``sum 1 / |x_i|^2`` over the rows strictly inside their box, as if
 rows did not share features), times a stride that grows while the sum does not fall and halves when it turns. The
 certificate does not depend on how well that works: its dual point is made feasible, its intercept is the best one.
-
-Where there are many more rows than features the weights swing about the optimum from pass to pass: then they are
-averaged, the last passes most (Shamir and Zhang, ICML 2013, section 4), and of the last weights, the average and their
-middle the best is the answer (measured on a9a and on dense rows: half the passes to a gap of 1e-3).
+Of the last weights, an average of all (:mod:`.averaging`), and their middle the best is the answer.
 Memory beyond the data: ``w`` and a few numbers for each row.
 """
 
@@ -28,6 +25,7 @@ from ..._compiled import compiled, prefetch
 from ...terms import hinges_only
 from ..base import Run, Step
 from ..oracle import Evaluation, chunks
+from .averaging import average_for
 from .order import in_blocks
 from .rows import add_row, dot_row, load_row
 from .task import LinearTask
@@ -39,9 +37,7 @@ Ints = NDArray[np.int64]
 # Square of the constant feature over the mean squared norm of the rows, where the intercept is free: more of it makes
 # the rows slow, with none the sum of beta turns to and fro (measured on text and on dense rows).
 _PENALTY = 0.03
-_SWINGS = 4  # rows for each feature from where on weights are averaged
 _AHEAD = 4  # rows that are being loaded
-_RECENT = 8.0  # the weight of the last of t passes in the average is this over t + this - 1
 
 # entries of the state of a run: gap of the visits, growth of the gains, largest and smallest projected slope, value of
 # the constant feature, shift of the scores, sum of beta, response of that sum to the shift
@@ -172,8 +168,7 @@ class _CoordinateRun(Run):
         self.a = task.start()
         self.w = np.zeros(d + 1)
         self.point = np.zeros(task.n_weights)
-        self.mean = np.zeros(d + 1) if _SWINGS * d <= n else None
-        self.passes = 0
+        self.average = average_for(self.w, n, d)
         self.scores: Reals | None = None  # of the point, where they are known
         self.stride, self.longest = 1.0, 5.0
         self.total, self.responded = 0.0, True
@@ -210,9 +205,8 @@ class _CoordinateRun(Run):
             dual -= state[_SHIFT] * state[_SUM]
         if task.intercept == "free":
             self._move_shift()
-        if self.mean is not None:
-            self.passes += 1
-            self.mean += (self.w - self.mean) * (_RECENT / (self.passes + _RECENT - 1.0))
+        if self.average is not None:
+            self.average.add(self.w)
         if self.options.shrinking:
             self._leave_out(order[~kept])
         return Step(1, gap, dual, work=len(order) / max(rows.shape[0], 1))
@@ -250,8 +244,8 @@ class _CoordinateRun(Run):
         self.point, value = self.task.from_dual(self.a)
         if self.task.intercept == "free" and not self.responded:
             self.state[_SHIFT] = self.point[-1] - self.state[_CONSTANT] * self.w[-1]
-        if self.mean is not None and self.passes:
-            mean = self.mean[: len(self.point)].copy()
+        if self.average is not None and self.average.passes:
+            mean = self.average.mean[: len(self.point)].copy()
             if self.task.intercept == "penalized":
                 mean[-1] *= self.task.scale
             self.point, self.scores = self.task.best_between(self.point, mean)

@@ -16,20 +16,22 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._compiled import compiled
+from ..._compiled import compiled, prefetch
 from ..base import Run, Step, WarmStart
 from ..deadline import Deadline
 from ..oracle import Evaluation, chunks
+from .averaging import average_for
 from .order import in_blocks
-from .rows import Rows
+from .rows import Rows, load_row
 
 __all__ = ["CrammerSinger", "MulticlassTask"]
 
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-# entries of the state of a run: gap of the visits, largest violation met
-_GAP, _VIOLATION = range(2)
+# entries of the state of a run: gap of the visits, sum of a_ik cost_k, largest violation met
+_GAP, _GAIN, _VIOLATION = range(3)
+_AHEAD = 4  # rows that are being loaded
 
 
 @dataclass
@@ -71,9 +73,10 @@ class MulticlassTask:
         """``1/2 |W|^2``."""
         return 0.5 * float(w @ w)
 
-    def evaluate(self, w: Reals) -> Evaluation:
-        """Slacks and costs of the predictions."""
-        scores = self.rows.scores(w.reshape(-1, len(self.costs)))
+    def evaluate(self, w: Reals, scores: Reals | None = None) -> Evaluation:
+        """Slacks and costs of the predictions; ``scores`` are those of ``w``, if known; they are overwritten."""
+        if scores is None:
+            scores = self.rows.scores(w.reshape(-1, len(self.costs)))
         risk = self.costs[self.target, scores.argmax(1)]
         scores -= scores[self.examples, self.target][:, None]  # first: beside large scores a cost would be rounding
         scores += self.costs[self.target]
@@ -102,6 +105,14 @@ class MulticlassTask:
         size = np.abs(self.costs).max(1)[self.target] + np.abs(scores).max(1)
         return 8.0 * float(np.finfo(np.float64).eps) * float(self.c @ size)
 
+    def best_between(self, w: Reals, v: Reals) -> Reals:
+        """The best of two weights and their middle."""
+        first, second = (self.rows.scores(end.reshape(-1, len(self.costs))) for end in (w, v))
+        middle = 0.5 * (w + v)
+        known = [(middle, 0.5 * (first + second)), (w, first), (v, second)]
+        values = [self.penalty(w) + float(self.c @ self.evaluate(w, scores).slack) for w, scores in known]
+        return known[int(np.argmin(values))][0]
+
     def from_dual(self, a: Reals) -> tuple[Reals, float]:
         """Weights and value of a dual point, made feasible to the last bit."""
         a = a * (self.c / a.sum(1))[:, None]
@@ -111,41 +122,41 @@ class MulticlassTask:
 
 
 @compiled
-def _project(point, n, total):
-    """Project ``point[:n]`` onto ``{a >= 0, sum a = total}`` in place (Michelot 1986)."""
-    left = n
-    level = -total
-    for k in range(n):
-        level += point[k]
-    level /= n
+def _project(point, n, total, level):
+    """Project ``point[:n]`` onto ``{a >= 0, sum a = total}`` in place.
+
+    What is taken off every entry is the root of a convex decreasing function; Newton's steps from a ``level`` at most
+    the root rise to it, in at most ``n`` of them (Michelot 1986 begins with all entries at work).
+    """
+    left = -1
     while True:
-        count = 0
-        sum_left = -total
-        for k in range(n):
+        count, sum_left = 0, -total
+        for k in range(np.uint64(n)):
             if point[k] > level:
                 count += 1
                 sum_left += point[k]
-        if count >= left or count == 0:  # rounding could make it grow again: then it is the one before
+        # the same entries: done; more of them, or none, are rounding
+        if count == 0 or (left >= 0 and count >= left):
             break
         left = count
         level = sum_left / count
-    for k in range(n):
+    for k in range(np.uint64(n)):
         point[k] = max(point[k] - level, 0.0)
 
 
 @compiled(dot=True)
 def _scores(data, indices, indptr, width, i, W, n, out):
     """``<w_k, x_i>`` of all classes."""
-    for k in range(n):
-        out[k] = 0.0
     if indices is None:
         first = np.uint64(i) * np.uint64(width)
-        for f in range(np.uint64(width)):
-            value = data[first + f]
-            if value != 0.0:
-                for k in range(np.uint64(n)):
-                    out[k] += value * W[f, k]
+        for k in range(np.uint64(n)):
+            total = 0.0
+            for f in range(np.uint64(width)):
+                total += data[first + f] * W[k, f]
+            out[k] = total
     else:
+        for k in range(np.uint64(n)):
+            out[k] = 0.0
         for q in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
             value, f = data[q], np.uint64(indices[q])
             for k in range(np.uint64(n)):
@@ -156,20 +167,19 @@ def _scores(data, indices, indptr, width, i, W, n, out):
 def _add(data, indices, indptr, width, i, change, n, changed, W):
     """``w_k += change_k x_i``; ``changed`` is room for the numbers of the classes that change, often two or three."""
     few = 0
-    for k in range(n):
+    for k in range(np.uint64(n)):
         if change[k] != 0.0:
             changed[few] = k
             few += 1
     if indices is None:
         first = np.uint64(i) * np.uint64(width)
-        for f in range(np.uint64(width)):
-            value = data[first + f]
-            if value != 0.0:
-                for j in range(few):
-                    W[f, changed[j]] += value * change[changed[j]]
+        for j in range(few):
+            k = np.uint64(changed[j])
+            for f in range(np.uint64(width)):
+                W[k, f] += change[k] * data[first + f]
     elif 3 * few < n:  # a class at a time: less memory is written (measured: a third of the time)
         for j in range(few):
-            k = changed[j]
+            k = np.uint64(changed[j])
             for q in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
                 W[np.uint64(indices[q]), k] += data[q] * change[k]
     else:
@@ -184,12 +194,19 @@ def _visit(data, indices, indptr, width, target, costs, c, norm2, a, W, order, p
     """One exact step for every row of ``order``; marks in ``promising`` those worth another visit soon."""
     n = len(costs)
     g, change, changed = np.empty(n), np.empty(n), np.empty(n, np.int64)
+    gap, gain, worst, end = 0.0, 0.0, state[_VIOLATION], len(order) - 1
     for q in range(len(order)):
-        i = order[q]
-        y = target[i]
+        i = np.uint64(order[q])
+        soon = order[min(q + _AHEAD, end)]
+        if indices is not None:
+            prefetch(indptr, order[min(q + 2 * _AHEAD, end)])
+        load_row(data, indices, indptr, width, soon)
+        prefetch(a, soon * n)
+        prefetch(a, soon * n + 8)
+        y = np.uint64(target[i])
         _scores(data, indices, indptr, width, i, W, n, g)
         highest, second, lowest, mean = -np.inf, -np.inf, np.inf, 0.0
-        for k in range(n):
+        for k in range(np.uint64(n)):
             g[k] += costs[y, k]
             if g[k] > highest:
                 highest, second = g[k], highest
@@ -198,27 +215,36 @@ def _visit(data, indices, indptr, width, target, costs, c, norm2, a, W, order, p
             if a[i, k] > 0.0:
                 lowest = min(lowest, g[k])
                 mean += a[i, k] * g[k]
-        state[0] += c[i] * highest - mean
+        gap += c[i] * highest - mean
         violation = highest - lowest
         # all weight on the best class, and the next one far behind: nothing will change soon
         promising[q] = violation > 0.0 or highest - second <= limit
-        state[1] = max(state[1], violation)
+        worst = max(worst, violation)
         if violation <= 1e-12 * (1.0 + abs(highest)):
             continue
-        if norm2[i] > 0.0:
+        curvature = norm2[i]
+        if curvature > 0.0:
             # less by the largest: the projection is the same; and what is far below gets nothing in any case
-            for k in range(n):
-                change[k] = a[i, k] + max((g[k] - highest) / norm2[i], -3.0 * c[i])
-            _project(change, n, c[i])
+            level, used = -c[i], 0
+            for k in range(np.uint64(n)):
+                change[k] = a[i, k] + max((g[k] - highest) / curvature, -3.0 * c[i])
+                if a[i, k] > 0.0 or g[k] == highest:
+                    level += change[k]
+                    used += 1
+            _project(change, n, c[i], level / used)
         else:
-            for k in range(n):
+            for k in range(np.uint64(n)):
                 change[k] = c[i] if g[k] == highest else 0.0
-            _project(change, n, c[i])
-        for k in range(n):
+            _project(change, n, c[i], -np.inf)
+        for k in range(np.uint64(n)):
             new = change[k]
             change[k] = a[i, k] - new
+            gain -= change[k] * costs[y, k]
             a[i, k] = new
         _add(data, indices, indptr, width, i, change, n, changed, W)
+    state[_GAP] += gap
+    state[_GAIN] += gain
+    state[_VIOLATION] = worst
 
 
 @dataclass(frozen=True)
@@ -252,15 +278,17 @@ class _CrammerSingerRun(Run):
         n, k = task.rows.shape[0], len(task.costs)
         self.a = np.zeros((n, k))
         self.a[task.examples, task.target] = task.c
-        self.W = np.zeros((task.rows.shape[1], k))
-        self.point, self.lower = np.zeros(self.W.size), 0.0
+        d = task.rows.shape[1]
+        self.W = np.zeros((d, k) if task.rows.sparse else (k, d))
+        self.average = average_for(self.W, n, d)
+        self.point = np.zeros(self.W.size)
         self.visited = np.ones(n, bool)
         self.limit = np.inf
-        self.state = np.zeros(2)
+        self.state = np.zeros(3)
 
     def advance(self) -> Step:
         task, rows, state = self.task, self.task.rows, self.state
-        state[:] = 0.0
+        state[_GAP] = state[_VIOLATION] = 0.0
         order = in_blocks(np.flatnonzero(self.visited), task.rng)
         kept = np.ones(len(order), bool)
         at = 0
@@ -270,14 +298,15 @@ class _CrammerSingerRun(Run):
                 rows.squared_norms, self.a, self.W, run, kept[at : at + len(run)], self.limit, state,
             )  # fmt: skip
             at += len(run)
+        if self.average is not None:
+            self.average.add(self.W)
         if self.options.shrinking:
             self.visited[order[~kept]] = False
             self.limit = float(state[_VIOLATION])
             if not self.visited.any():
                 self._take_all_back()
-        w = self.W.reshape(-1)
-        self.lower = float((task.costs[task.target] * self.a).sum()) - task.penalty(w)
-        return Step(1, float(state[_GAP]), self.lower, work=len(order) / max(rows.shape[0], 1))
+        dual = float(state[_GAIN]) - task.penalty(self.W.reshape(-1))
+        return Step(1, float(state[_GAP]), dual, work=len(order) / max(rows.shape[0], 1))
 
     def _take_all_back(self) -> None:
         self.visited[:] = True
@@ -286,6 +315,9 @@ class _CrammerSingerRun(Run):
     def dual(self) -> float:
         self._take_all_back()
         self.point, value = self.task.from_dual(self.a)
+        if self.average is not None and self.average.passes:
+            mean = self.average.mean if self.task.rows.sparse else self.average.mean.T
+            self.point = self.task.best_between(self.point, mean.reshape(-1))
         return value
 
     def weights(self) -> Reals:

@@ -21,36 +21,45 @@ _WINDOW = 256  # rows mixed
 
 
 @compiled
-def _mixed(some, blocks, first, seed, out):
-    """Blocks of ``some`` in the order of ``blocks``, and each window of the result shuffled.
+def _below(seed, count, bound):
+    """The ``count``-th random number of a seed, from 0 to less than ``bound``, which is at most 2 ** 32.
 
-    Block 0 has the ``first`` rows, each other one the next ``_BLOCK``.
+    Splitmix64 (Steele, Lea, Flood, OOPSLA 2014) gives 64 bits, the upper 32 of them times the bound the number.
     """
-    n, at = len(some), 0
+    z = np.uint64(seed) + np.uint64(count) * np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    z ^= z >> np.uint64(31)
+    return np.int64(((z >> np.uint64(32)) * np.uint64(bound)) >> np.uint64(32))
+
+
+@compiled
+def _mixed(some, seed, blocks, out):
+    """Blocks of ``some`` in random order, and each window of the result shuffled.
+
+    The first block is shorter, by another length each time; ``blocks`` is room for their numbers.
+    """
+    n, at, count = len(some), 0, 1
+    first = _below(seed, count, _BLOCK)
+    for b in range(len(blocks)):  # the shuffle of Fisher and Yates, from inside out
+        count += 1
+        other = _below(seed, count, b + 1)
+        blocks[b] = blocks[other]
+        blocks[other] = b
     for q in range(len(blocks)):
-        b = blocks[q]
-        start = first + (b - 1) * _BLOCK if b > 0 else 0
-        stop = min(start + _BLOCK, n) if b > 0 else first
-        for k in range(start, stop):
+        start = first + (blocks[q] - 1) * _BLOCK
+        for k in range(max(start, 0), min(start + _BLOCK, n)):
             out[at] = some[k]
             at += 1
-    state = np.uint64(seed)
     for start in range(0, n, _WINDOW):
         for k in range(min(_WINDOW, n - start) - 1, 0, -1):
-            # splitmix64 (Steele, Lea, Flood, OOPSLA 2014); the highest bits times the range, as Lemire's method
-            state += np.uint64(0x9E3779B97F4A7C15)
-            z = state
-            z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-            z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-            z ^= z >> np.uint64(31)
-            other = start + np.int64(((z >> np.uint64(32)) * np.uint64(k + 1)) >> np.uint64(32))
+            count += 1
+            other = start + _below(seed, count, k + 1)
             out[start + k], out[other] = out[other], out[start + k]
 
 
 def in_blocks(some: Ints, rng: np.random.Generator) -> Ints:
     """Some of the rows in a new order, each once."""
-    first = int(rng.integers(min(_BLOCK, len(some)))) if len(some) else 0
-    blocks = rng.permutation(1 - (first - len(some)) // _BLOCK)
     out = np.empty(len(some), np.int64)
-    _mixed(some, blocks, first, int(rng.integers(1 << 62)), out)
+    _mixed(some, int(rng.integers(1 << 62)), np.empty(2 + len(some) // _BLOCK, np.int64), out)
     return out
