@@ -168,6 +168,9 @@ class Run(ABC):
     exact_gap = False
     """Whether the gaps of the steps are exact rather than sums of figures met on the way."""
 
+    optimism = 0.5
+    """What share of the gap of a step the exact one is likely to be; an evaluation corrects it."""
+
     reason = "asked for"
     """Why this algorithm."""
 

@@ -63,6 +63,23 @@ class Automatic:
         return run
 
 
+class _Left(Run):
+    """A run that has been left: its answer, without all else that it took."""
+
+    def __init__(self, task: LinearTask | MulticlassTask, w: Reals, value: float) -> None:
+        self.task: Any = task
+        self.w, self.value = w, value
+
+    def advance(self) -> Step:
+        raise RuntimeError("this run has been left")
+
+    def weights(self) -> Reals:
+        return self.w
+
+    def dual(self) -> float:
+        return self.value
+
+
 class _Switching(Run):
     """``first`` is coordinate ascent, ``second`` an interior point method that costs ``budget`` passes of it."""
 
@@ -77,6 +94,7 @@ class _Switching(Run):
         else:
             self.run = first.start(task)
             self.label, self.reason = first.name, "its passes are cheap and it converges fast here"
+        self.optimism = self.run.optimism
         self.gaps: list[float] = []
         self.slow, self.work = 0, 0.0
         self.before: tuple[Reals, float, float] | None = None
@@ -103,8 +121,11 @@ class _Switching(Run):
         task = self.task
         value = self.run.dual()
         known = [self.run.weights().copy(), *([] if task.warm is None else [task.warm.w])]
-        best = min(known, key=task.objective)
-        self.before = (best, task.objective(best), value)
+        objective, best = min(((task.objective(w), w) for w in known), key=lambda pair: pair[0])
+        self.before = (best, objective, value)
+        self.run = _Left(
+            task, best, value
+        )  # what is left of coordinate ascent: its arrays are as many as those to come
         if isinstance(task, LinearTask):
             task.warm = WarmStart(best)  # better to begin with than any simple ones
         self.run = self.second.start(task)

@@ -254,8 +254,8 @@ class CrammerSinger:
     Parameters
     ----------
     shrinking : bool
-        Leave out rows that keep all their dual weight on one class by a wide margin; all are visited again before the
-        run ends.
+        Leave out rows that keep all their dual weight on one class by a wide margin; every evaluation looks at all and
+        takes those back that deserve it.
     """
 
     shrinking: bool = True
@@ -272,6 +272,7 @@ class CrammerSinger:
 
 class _CrammerSingerRun(Run):
     task: MulticlassTask
+    optimism = 0.65  # as of two classes
 
     def __init__(self, options: CrammerSinger, task: MulticlassTask) -> None:
         self.options, self.task = options, task
@@ -313,7 +314,6 @@ class _CrammerSingerRun(Run):
         self.limit = np.inf
 
     def dual(self) -> float:
-        self._take_all_back()
         self.point, value = self.task.from_dual(self.a)
         if self.average is not None and self.average.passes:
             mean = self.average.mean if self.task.rows.sparse else self.average.mean.T
@@ -322,3 +322,21 @@ class _CrammerSingerRun(Run):
 
     def weights(self) -> Reals:
         return self.point
+
+    def evaluate(self, w: Reals) -> Evaluation:
+        """Slacks and costs; the scores of all rows say which of those left out deserve visits again."""
+        if w is not self.point:
+            return self.task.evaluate(w)
+        scores = self.task.rows.scores(w.reshape(-1, len(self.task.costs)))
+        if self.options.shrinking:
+            self._choose(scores)
+        return self.task.evaluate(w, scores)
+
+    def _choose(self, scores: Reals) -> None:
+        """The next passes go over the rows that a visit at these scores would not leave out."""
+        g = scores + self.task.costs[self.task.target]
+        lowest = np.where(self.a > 0.0, g, np.inf).min(1)
+        second, highest = np.partition(g, -2, axis=1)[:, -2:].T
+        self.visited = (highest > lowest) | (highest - second <= self.limit)
+        if not self.visited.any():
+            self._take_all_back()

@@ -149,11 +149,10 @@ class LinearTask:
 
     def weights_of(self, beta: Reals) -> Reals:
         """Weights of a dual point; 0 for a free intercept."""
-        w = np.zeros(self.n_weights)
-        w[: self.rows.shape[1]] = self.rows.combined(beta)
-        if self.intercept == "penalized":
-            w[-1] = self.scale**2 * float(beta.sum())
-        return w
+        w = self.rows.combined(beta)
+        if self.intercept == "none":
+            return w
+        return np.append(w, self.scale**2 * float(beta.sum()) if self.intercept == "penalized" else 0.0)
 
     def best_between(self, w: Reals, v: Reals) -> tuple[Reals, Reals]:
         """The best of two weights and their middle, each with the best intercept where that is free; and its scores."""
