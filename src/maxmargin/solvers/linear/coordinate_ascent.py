@@ -170,7 +170,6 @@ class _CoordinateRun(Run):
         self.w = np.zeros(d + 1)
         self.point = np.zeros(task.n_weights)
         self.average = average_for(self.w, n, d)
-        self.scores: Reals | None = None  # of the point, where they are known
         self.stride, self.longest = 1.0, 5.0
         self.total, self.responded = 0.0, True
         if task.warm is not None and self.a.any():
@@ -255,14 +254,13 @@ class _CoordinateRun(Run):
 
     def dual(self) -> float:
         self.point, value = self.task.from_dual(self.a)
-        self.scores = None
         if self.task.intercept == "free" and not self.responded:
             self.state[_SHIFT] = self.point[-1] - self.state[_CONSTANT] * self.w[-1]
         if self.average is not None and self.average.passes:
             mean = self.average.mean[: len(self.point)].copy()
             if self.task.intercept == "penalized":
                 mean[-1] *= self.task.scale
-            self.point, self.scores = self.task.best_between(self.point, mean)
+            self.point = self.task.best_between(self.point, mean)
         return value
 
     def weights(self) -> Reals:
@@ -270,9 +268,6 @@ class _CoordinateRun(Run):
 
     def evaluate(self, w: Reals) -> Evaluation:
         """Slacks and risks; the scores of all rows say which of those left out deserve visits again."""
-        if w is not self.point:
-            return self.task.evaluate(w)
-        scores = self.task.scores(w) if self.scores is None else self.scores
-        if self.options.shrinking:
-            self._choose(scores)
-        return self.task.evaluate(w, scores)
+        if w is self.point and self.options.shrinking:
+            self._choose(self.task.scores(w))
+        return self.task.evaluate(w)

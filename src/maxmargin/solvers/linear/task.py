@@ -74,6 +74,7 @@ class LinearTask:
     examples: Ints = field(init=False)
     c: Reals = field(init=False)
     dual_point: DualPoint = field(init=False, repr=False)
+    last: tuple[Reals, Reals] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.examples = np.arange(len(self.weight))
@@ -123,15 +124,23 @@ class LinearTask:
     def scores(self, w: Reals) -> Reals:
         """Scores of all rows."""
         d = self.rows.shape[1]
-        scores = self.rows.scores(w[:d])
-        if self.intercept != "none":
-            scores += w[d]
-        return scores
+        scores = self.products(w[:d])
+        return scores + w[d] if self.intercept != "none" else scores
 
-    def evaluate(self, w: Reals, scores: Reals | None = None) -> Evaluation:
-        """Losses and task losses of all rows, per unit of weight; ``scores`` are those of ``w``, if known."""
-        if scores is None:
-            scores = self.scores(w)
+    def products(self, w: Reals) -> Reals:
+        """``X w`` for weights of the features, read-only; those of the last weights are not computed again."""
+        if self.last is None or not np.array_equal(self.last[0], w):
+            self._remember(w, self.rows.scores(w))
+        assert self.last is not None
+        return self.last[1]
+
+    def _remember(self, w: Reals, products: Reals) -> None:
+        products.flags.writeable = False
+        self.last = (w.copy(), products)
+
+    def evaluate(self, w: Reals) -> Evaluation:
+        """Losses and task losses of all rows, per unit of weight."""
+        scores = self.scores(w)
         slack = self.terms.cost(scores) / self.c
         risk = self.terms.wrong(scores) / self.c if self.signs else slack
         return Evaluation(slack, risk, np.empty(0, np.int64))
@@ -154,22 +163,21 @@ class LinearTask:
             return w
         return np.append(w, self.scale**2 * float(beta.sum()) if self.intercept == "penalized" else 0.0)
 
-    def best_between(self, w: Reals, v: Reals) -> tuple[Reals, Reals]:
-        """The best of two weights and their middle, each with the best intercept where that is free; and its scores."""
+    def best_between(self, w: Reals, v: Reals) -> Reals:
+        """The best of two weights and their middle, each with the best intercept there is where that is free."""
         d = self.rows.shape[1]
-        first, second = self.rows.scores(w[:d]), self.rows.scores(v[:d])
-        best, least = (w, first), math.inf
-        for share in (0.0, 0.5, 1.0):
-            point = w + share * (v - w)
-            scores = first + share * (second - first) if 0.0 < share < 1.0 else first if share == 0.0 else second
+        first, second = self.products(w[:d]), self.products(v[:d])
+        known = [(w, first), (0.5 * (w + v), 0.5 * (first + second)), (v, second)]
+        least, best = math.inf, known[0]
+        for point, products in known:
             if self.intercept == "free":
-                point[-1] = best_intercept(self.terms, scores)
-            if self.intercept != "none":
-                scores = scores + point[-1]
+                point = np.append(point[:-1], best_intercept(self.terms, products))
+            scores = products + point[-1] if self.intercept != "none" else products
             value = self.penalty(point) + float(self.terms.cost(scores).sum())
             if value < least:
-                best, least = (point, scores), value
-        return best
+                least, best = value, (point, products)
+        self._remember(best[0][:d], best[1])
+        return best[0]
 
     def from_dual(self, a: Reals, radius: float | None = None) -> tuple[Reals, float]:
         """Weights of a dual point, with the best intercept there is for them, and the dual value.
@@ -190,7 +198,7 @@ class LinearTask:
             share = radius / length if length > 0.0 else 0.0
             beta, w = share * beta, share * w
         if self.intercept == "free":
-            w[-1] = best_intercept(self.terms, self.scores(w))
+            w[-1] = best_intercept(self.terms, self.products(w[:-1]))
         if value > self.dual_point.value:
             self.dual_point = DualPoint(value, beta, w)
         return w, value
