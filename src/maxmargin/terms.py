@@ -69,7 +69,7 @@ class Terms(NamedTuple):
             slack /= 2.0 * self.ridge
         else:
             slack *= self.upper
-        return np.asarray(slack.sum(1))
+        return np.asarray(slack.sum(1)) if slack.shape[1] > 1 else slack[:, 0]  # one term a row needs no other array
 
     def of_rows(self, rows: NDArray[np.int64]) -> Terms:
         """Terms of some rows."""
@@ -96,7 +96,10 @@ class Terms(NamedTuple):
 
         A wanted margin of 1 makes it the weight of the row: then this counts wrong signs.
         """
-        return np.where(self.sign[:, 0] * scores <= 0.0, self.cost(np.zeros(self.n_rows)), 0.0)
+        rows = np.flatnonzero(self.sign[:, 0] * scores <= 0.0)
+        out = np.zeros(self.n_rows)
+        out[rows] = self.of_rows(rows).cost(np.zeros(len(rows)))  # most often few
+        return out
 
     @property
     def squared(self) -> bool:
@@ -110,7 +113,7 @@ class Terms(NamedTuple):
 
     def beta(self, a: Reals) -> Reals:
         """``beta_i`` of every row, shape ``(n,)``."""
-        return np.asarray((self.sign * a).sum(1))
+        return np.asarray(np.einsum("ij,ij->i", self.sign, a))  # without an array of the products
 
     def best_multiple(self, a: Reals, square: float) -> float:
         """The factor of ``a`` of the largest dual value in the box; ``square`` is ``|sum_i beta_i x_i|^2``."""
@@ -255,7 +258,7 @@ def hinges_only(terms: Terms | LossTerms, name: str, solver: str) -> Terms:
 def hinge(sign: Reals, c: Reals, margin: float | Reals = 1.0) -> Terms:
     """``c_i (margin_i - sign_i f_i)_+`` with ``sign_i`` plus or minus 1."""
     n = len(sign)
-    return Terms(_column(sign, n), _column(margin, n), _column(c, n), _column(0.0, n))
+    return Terms(_column(sign, n), _column(margin, n), _column(c, n), np.zeros((n, 1)))
 
 
 def squared_hinge(sign: Reals, c: Reals, margin: float | Reals = 1.0) -> Terms:
@@ -267,7 +270,7 @@ def squared_hinge(sign: Reals, c: Reals, margin: float | Reals = 1.0) -> Terms:
 def insensitive(target: Reals, c: Reals, epsilon: float) -> Terms:
     """``c_i (|target_i - f_i| - epsilon)_+``."""
     sign, margin = _two_sides(target, epsilon)
-    return Terms(sign, margin, _both(c), np.zeros_like(sign))
+    return Terms(sign, margin, _both(c), np.zeros(sign.shape))  # no memory where nothing is written
 
 
 def squared_insensitive(target: Reals, c: Reals, epsilon: float) -> Terms:
@@ -294,7 +297,9 @@ def margin_terms(loss: MarginLoss, sign: Reals, c: Reals, margin: Reals | None =
 def _two_sides(target: Reals, epsilon: float) -> tuple[Reals, Reals]:
     sign = np.ones((len(target), 2))
     sign[:, 1] = -1.0
-    return sign, sign * np.asarray(target, np.float64)[:, None] - epsilon
+    margin = sign * np.asarray(target, np.float64)[:, None]
+    margin -= epsilon
+    return sign, margin
 
 
 def _both(values: Reals) -> Reals:
@@ -302,4 +307,8 @@ def _both(values: Reals) -> Reals:
 
 
 def _column(values: float | Reals, n: int) -> Reals:
-    return np.array(np.broadcast_to(np.asarray(values, np.float64), (n,))).reshape(n, 1)
+    """Not copied where it is an array as it should be, for terms are never written to."""
+    values = np.asarray(values, np.float64)
+    if values.shape == (n,) and values.flags.c_contiguous and values.flags.writeable:
+        return values.reshape(n, 1)
+    return np.array(np.broadcast_to(values, (n,))).reshape(n, 1)  # of one machine type for compiled code

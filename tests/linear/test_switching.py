@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import warnings
-from typing import Any
+import weakref
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -11,7 +13,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 from maxmargin import MulticlassSVM, SVMClassifier
 from maxmargin.solvers.linear import automatic
+from maxmargin.solvers.linear.automatic import Automatic
+from maxmargin.solvers.linear.interior_point import InteriorRun
+from maxmargin.solvers.linear.rows import Rows
+from maxmargin.solvers.linear.task import LinearTask
 from maxmargin.status import Status
+from maxmargin.terms import hinge
 
 SCALES = np.logspace(-2, 2, 8)
 
@@ -60,3 +67,35 @@ def test_work_is_bounded_by_that_of_the_other_way(monkeypatch: pytest.MonkeyPatc
     assert model.solver_ == "interior_point"
     assert model.certificate_.status is Status.CONVERGED
     assert "costs as much as" in model.solver_reason_
+
+
+def unscaled(intercept: Literal["free", "penalized", "none"] = "free") -> LinearTask:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 8)) * SCALES
+    y = np.where((X / SCALES).sum(1) + rng.normal(size=2000) > 0.0, 1.0, -1.0)
+    return LinearTask(
+        Rows(X), hinge(y, np.full(2000, 100.0)), 100.0, np.ones(2000), intercept, 1e-6, np.random.default_rng(0)
+    )
+
+
+def test_the_switch_lets_go_of_what_it_leaves() -> None:
+    run: Any = Automatic().start(unscaled())
+    first = weakref.ref(run.run)
+    for _ in range(200):
+        if run.label == "interior_point":
+            break
+        run.advance()
+    assert run.label == "interior_point"
+    gc.collect()
+    assert first() is None
+    assert run.before is not None
+    assert run.before[2] <= run.dual() <= run.task.objective(run.weights())
+
+
+@pytest.mark.parametrize("intercept", ["free", "penalized", "none"])
+def test_scores_of_an_iteration_are_those_of_its_weights(intercept: Literal["free", "penalized", "none"]) -> None:
+    run = InteriorRun(unscaled(intercept))
+    for _ in range(15):
+        run.advance()
+        w = run.w.copy()
+        np.testing.assert_allclose(run.f, run.task.scores(w), rtol=1e-9, atol=1e-10 * float(np.abs(run.f).max()))

@@ -86,3 +86,15 @@ def test_one_sign_alone_still_gives_a_number() -> None:
         b = best_intercept(terms, np.array([0.0, 1.0, 2.0]))
         assert np.isfinite(b)
         assert terms.cost(np.array([0.0, 1.0, 2.0]) + b).sum() == pytest.approx(0.0, abs=1e-12)
+
+
+def test_arrays_are_copied_only_where_they_have_to_be() -> None:
+    sign, c = np.array([1.0, -1.0, 1.0]), np.array([1.0, 2.0, 3.0])
+    terms = hinge(sign, c)
+    assert np.shares_memory(terms.sign, sign)
+    assert np.shares_memory(terms.upper, c)
+    c.flags.writeable = False
+    terms = hinge(sign[::-1], c)
+    assert all(values.flags.writeable and values.flags.c_contiguous for values in terms)
+    assert terms.sign.ravel().tolist() == [1.0, -1.0, 1.0]
+    assert terms.upper.ravel().tolist() == [1.0, 2.0, 3.0]

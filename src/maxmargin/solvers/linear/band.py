@@ -9,13 +9,13 @@ guess was. Where the objective over all rows is above that bound by more than th
 side of their margin: they join the band, and so do all that are nearer to it than scores still move.
 
 Source: the reduced problem is that of chunking (Vapnik 1982; Osuna, Freund, Girosi 1997) with the bounded rows merged;
-the interior point method is that of :mod:`~maxmargin.solvers.linear.interior_point`. Memory beyond the data: a copy of
-the rows in the band (a fifth, most often), and a few numbers for each term.
+the interior point method is that of :mod:`~maxmargin.solvers.linear.interior_point`. Memory beyond the data: a few
+numbers for each term, and of sparse rows a copy of those in the band (a fifth, most often).
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,10 +23,11 @@ from numpy.typing import NDArray
 
 from ...data._mapped_rows import rows_of
 from ...terms import Terms
-from ..base import Run, Step
+from ..base import Run, Step, WarmStart
 from .intercept import best_intercept
 from .interior_point import InteriorRun
 from .rows import Rows
+from .selected_rows import SelectedRows
 from .task import LinearTask
 
 __all__ = ["COST", "BandRun", "suits"]
@@ -38,7 +39,10 @@ COST = 0.4  # of the work of an interior point method on all rows (measured: 0.2
 # those of all rows (measured)
 _ROWS_FOR_WEIGHT, _SAMPLED_FOR_WEIGHT, _FEWEST_WEIGHTS = 900, 150, 20
 _SAMPLE, _BAND, _WIDEST = 0.1, 0.2, 0.6
-_OF_SAMPLE, _OF_FIRST_BAND = 1e-2, 3e-4
+_OF_SAMPLE, _OF_FIRST_BAND = 3e-2, 3e-4
+# of a start at the weights before, see InteriorRun: of the first band, and of later ones (measured: a third and three
+# times of it are nearly as good, where a start from nothing takes twice the iterations)
+_LEVELS = (0.1, 0.03)
 _FEWEST_OF_SIGN = 1000
 # of what scores moved by in one round they move a tenth or a fifth in the next (measured)
 _STILL, _MOST = 0.33, 0.9999
@@ -96,8 +100,8 @@ class BandRun(Run):
         self.steps = 0
         self.whole: InteriorRun | None = None
         self.point = np.zeros(task.n_weights)
-        self.a: Reals | None = None
-        self.slack: Reals | None = None  # of the last weights known to be good
+        self.best: tuple[Band, Reals] | None = None  # the dual point of the best bound
+        self.slack: Reals | None = None  # of the weights of the sample, until the band after the first is known
         self.primal, self.lower = float(self.terms.cost(np.zeros(task.rows.shape[0])).sum()), 0.0
         self.crossed = np.zeros(task.rows.shape[0], np.bool_)
         self.width, self.bands = 0.0, 0
@@ -124,8 +128,9 @@ class BandRun(Run):
     def _go_whole(self) -> None:
         """The rest on all rows."""
         del self.inner, self.band
-        if self.a is not None:
-            self.task.from_dual(self.a)  # the task remembers its best dual point
+        if self.best is not None:
+            self.task.from_dual(self._best_point())  # the task remembers it
+            self.best = None
         self.whole = InteriorRun(self.task)
 
     def _look(self) -> Step:
@@ -137,46 +142,53 @@ class BandRun(Run):
         primal = task.penalty(w) + float(terms.cost(scores).sum())
         slack = terms.sign * scores[:, None]
         np.subtract(terms.margin, slack, out=slack)
+        del scores
         if primal < self.primal:
             self.primal, self.point = primal, w.copy()
         if band is not None and self.inner.found is not None:
             value = self.inner.task.dual_point.value
-            if value > self.lower or self.a is None:
-                self.lower, self.a = value, band.spread(self.inner.found, terms)
+            if value > self.lower or self.best is None:
+                self.lower, self.best = value, (band, self.inner.found.copy())
             outside = np.ones(len(slack), np.bool_)
             outside[band.rows] = False
             self.crossed |= outside & ((slack > 0.0) != band.bounded).any(1)
         gap = max(self.primal - self.lower, 0.0)
         enough = gap <= task.tol * abs(self.primal)
         if band is None or not enough:
-            del band, scores  # before the next one is made
-            self._narrow(slack)
+            del band
+            self._narrow(slack, w.copy())
         return Step(1, gap, self.lower, ready=enough)
 
-    def _narrow(self, slack: Reals) -> None:
+    def _narrow(self, slack: Reals, w: Reals | None = None) -> None:
         """The next band, from slacks of better weights than those before."""
-        near = np.abs(slack).min(1)
+        near = _nearest(slack)
         self.target = 0.3 * self.task.tol
-        if self.slack is None:
+        if not self.bands:
+            self.slack = slack
             self.width = float(np.quantile(near, _BAND))
             self.target = max(self.target, _OF_FIRST_BAND)
         elif self.bands == 1:
-            moved = np.abs(slack - self.slack).max(1)
-            self.width = _STILL * float(np.quantile(moved, _MOST))
+            assert self.slack is not None
+            self.slack -= slack
+            moved = np.abs(self.slack, out=self.slack).max(1)
+            self.slack = None
+            self.width = _STILL * float(np.quantile(moved, _MOST, overwrite_input=True))
+            del moved
         else:
             self.width *= 2.0
         self.bands += 1
-        self.slack = slack
         inside = (near <= self.width) | self.crossed
         if inside.mean() > _WIDEST:
             self._go_whole()
             return
-        del self.inner, self.band  # their rows are the largest arrays of all
+        del near, self.inner, self.band  # before the next ones are made
         self.band = self._banded(inside, slack)
-        self.inner = InteriorRun(self.band.task)
+        if w is not None:
+            self.band.task.warm = WarmStart(w)
+        self.inner = InteriorRun(self.band.task, _LEVELS[min(self.bands, len(_LEVELS)) - 1])
 
     def _banded(self, inside: NDArray[np.bool_], slack: Reals) -> Band:
-        terms, matrix = self.terms, self.task.rows.matrix
+        terms = self.terms
         bounded = (slack > 0.0) & ~inside[:, None]
         rows = np.flatnonzero(inside)
         merged = [
@@ -186,22 +198,36 @@ class BandRun(Run):
             if (which := bounded[:, v] & (terms.sign[:, v] == sign)).any()
         ]
         if not merged:
-            return Band(self._reduced(_taken(matrix, rows), terms.of_rows(rows)), rows, merged, bounded)
-        weight = np.column_stack([np.where(which, terms.upper[:, v], 0.0) for which, v in merged])
-        total = weight.sum(0)
-        margins = [float(weight[:, k] @ terms.margin[:, v] / total[k]) for k, (_, v) in enumerate(merged)]
-        weight /= total
-        means = self.task.rows.combined(weight).T
-        del weight
+            return Band(self._reduced(_taken(self.task.rows, rows), terms.of_rows(rows)), rows, merged, bounded)
+        total, margins = [], []
+        for which, v in merged:
+            upper = terms.upper[which, v]
+            total.append(float(upper.sum()))
+            margins.append(float(upper @ terms.margin[which, v]) / total[-1])
+        means = self._means(merged, total)
         m = slack.shape[1]
 
         def extended(values: Reals, more: list[float]) -> Reals:
             return np.vstack([values[rows], np.repeat(np.array(more)[:, None], m, axis=1)])
 
         signs = [float(terms.sign[np.argmax(which), v]) for which, v in merged]
-        upper = extended(terms.upper, (total / m).tolist())
+        upper = extended(terms.upper, [each / m for each in total])
         part = Terms(extended(terms.sign, signs), extended(terms.margin, margins), upper, np.zeros_like(upper))
-        return Band(self._reduced(_taken(matrix, rows, means), part), rows, merged, bounded)
+        return Band(self._reduced(_taken(self.task.rows, rows, means), part), rows, merged, bounded)
+
+    def _means(self, merged: list[tuple[NDArray[np.bool_], int]], total: list[float]) -> Reals:
+        """Weighted mean rows, ``(len(merged), d)``, in one pass."""
+        task, out = self.task, np.zeros((len(merged), self.task.rows.shape[1]))
+        for part, block in task.rows.blocks():
+            weight = [np.where(which[part], self.terms.upper[part, v], 0.0) for which, v in merged]
+            out += (block.T @ np.column_stack(weight)).T
+        out /= np.array(total)[:, None]
+        return out
+
+    def _best_point(self) -> Reals:
+        assert self.best is not None
+        band, a = self.best
+        return band.spread(a, self.terms)
 
     def _sample(self) -> LinearTask:
         """Some rows of either sign, with bounds that stand for all."""
@@ -217,14 +243,14 @@ class BandRun(Run):
         rows = np.concatenate(chosen)
         part = terms.of_rows(rows)
         return self._reduced(
-            _taken(self.task.rows.matrix, rows), part._replace(upper=part.upper * np.concatenate(factor)[:, None])
+            _taken(self.task.rows, rows), part._replace(upper=part.upper * np.concatenate(factor)[:, None])
         )
 
-    def _reduced(self, matrix: Any, terms: Terms) -> LinearTask:
+    def _reduced(self, rows: Rows, terms: Terms, warm: WarmStart | None = None) -> LinearTask:
         task = self.task
         return LinearTask(
-            Rows(matrix), terms, task.C, np.ones(terms.n_rows), task.intercept, task.tol, task.rng, name=task.name,
-            signs=task.signs, scale=task.scale, deadline=task.deadline,
+            rows, terms, task.C, np.ones(terms.n_rows), task.intercept, task.tol, task.rng, name=task.name,
+            signs=task.signs, scale=task.scale, deadline=task.deadline, warm=warm,
         )  # fmt: skip
 
     def dual(self) -> float:
@@ -233,30 +259,38 @@ class BandRun(Run):
             value = self.whole.dual()
             self.point = min(self.whole.weights(), self.point, key=task.objective)
             return value
-        if self.a is None:
+        if self.best is None:
             start = task.start()
             w, value = task.from_dual(start)
             if task.warm is not None and not self.steps:
-                self.point = w
+                self.primal, self.point = task.objective(w), w
             return value
-        first, value = task.from_dual(self.a)
+        first, value = task.from_dual(self._best_point())
         if task.intercept == "free":
-            self.point[-1] = 0.0
-            self.point[-1] = best_intercept(self.terms, task.scores(self.point))
-        self.point = min(first, self.point, key=task.objective)
+            scores = task.scores(self.point) - self.point[-1]
+            self.point[-1] = best_intercept(self.terms, scores)
+            scores += self.point[-1]
+            self.primal = task.penalty(self.point) + float(self.terms.cost(scores).sum())
+            del scores
+        primal = task.objective(first)
+        if primal < self.primal:
+            self.primal, self.point = primal, first
         return value
 
     def weights(self) -> Reals:
         return self.point
 
 
-def _taken(matrix: Any, rows: Ints, more: Reals | None = None) -> Any:
-    """These rows, and more below them; no more memory than they need."""
-    if sp.issparse(matrix):
-        return rows_of(matrix, rows, below=None if more is None else sp.csr_matrix(more))
-    count = len(rows)
-    out = np.empty((count + (0 if more is None else len(more)), matrix.shape[1]), matrix.dtype)
-    np.take(matrix, rows, axis=0, out=out[:count], mode="clip")  # other modes make a copy first
-    if more is not None:
-        out[count:] = more
+def _nearest(slack: Reals) -> Reals:
+    """How near each row is to a margin, shape ``(n,)``."""
+    out = np.abs(slack[:, 0])
+    for v in range(1, slack.shape[1]):
+        np.minimum(out, np.abs(slack[:, v]), out=out)
     return out
+
+
+def _taken(rows: Rows, places: Ints, more: Reals | None = None) -> Rows:
+    """These rows, and more below them; dense ones stay where they are."""
+    if not rows.sparse:
+        return SelectedRows(rows, places, more)
+    return Rows(rows_of(rows.matrix, places, below=None if more is None else sp.csr_matrix(more)))

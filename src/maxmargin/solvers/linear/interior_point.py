@@ -6,8 +6,8 @@ Ferris and Munson, SIAM J. Optim. 2002). With multipliers ``l`` of ``a >= 0`` an
 ``theta_v = ridge_v + l_v / a_v + u_v / (upper_v - a_v)``, the system is
 ``(I + X^T D X) dw = rhs`` with ``D_i = sum_v 1 / theta_v``; a free intercept adds a row and a column without the
 identity.
-Cost of an iteration: ``n d^2`` for the matrix, ``d^3 / 3`` to factor it, six products with ``X``. Memory beyond the
-data: ``d^2``, and a dozen numbers for each term.
+Cost of an iteration: ``n d^2`` for the matrix, ``d^3 / 3`` to factor it, six products with ``X`` in five passes. Memory
+beyond the data: ``d^2``, and a dozen numbers for each term.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class InteriorRun(Run):
 
     task: LinearTask
 
-    def __init__(self, task: LinearTask) -> None:
+    def __init__(self, task: LinearTask, level: float = _LEVEL) -> None:
         self.task = task
         self.terms = terms = hinges_only(task.terms, task.name, InteriorPoint().name)
         self.bounded = not terms.squared
@@ -89,7 +89,7 @@ class InteriorRun(Run):
             self.room = terms.upper - self.a  # kept apart: near the bound the difference would be rounding
         else:
             assert task.warm is not None
-            self._start_at(task.warm.w.copy())
+            self._start_at(task.warm.w.copy(), level)
         self.point, self.primal, self.gap, self.steps = self.w, 0.0, np.inf, 0
         self.found: Reals | None = None  # the dual variables of the best bound at the last look
 
@@ -109,15 +109,17 @@ class InteriorRun(Run):
         out[: len(w)] = factor * w
         return factor * a, out
 
-    def _start_at(self, w: Reals) -> None:
+    def _start_at(self, w: Reals, level: float) -> None:
         """The point of the central path that the scores imply: optimal but for ``w``, which is not that of ``a`` yet.
+
+        ``level`` is the sum of the products of variables and multipliers over the objective.
 
         Source: Yildirim and Wright (SIAM J. Optim. 2002): a warm start has to be far enough from the bounds.
         """
         terms = self.terms
         self.w, self.f = w, self.task.scores(w)
         slack = terms.margin - terms.sign * self.f[:, None]
-        mu = _LEVEL * self.task.objective(w) / (slack.size * (2 if self.bounded else 1))
+        mu = level * self.task.objective(w) / (slack.size * (2 if self.bounded else 1))
         # solutions of quadratic equations, the larger first: the other as a difference would be rounding
         if self.bounded:
             unit = terms.upper / mu
@@ -161,17 +163,24 @@ class InteriorRun(Run):
         if self.bounded:
             theta += self.high / room
         inverse = 1.0 / theta
+        del theta
         solve = self._system(inverse.sum(1))
         residual = self._slope() - self.low + self.high
 
-        def direction(low: Reals, high: Reals) -> tuple[Reals, Reals, Reals, Reals, Reals]:
-            """Step towards ``a * l = low`` and ``room * u = high`` (both given as what they lack)."""
+        def direction(low: Reals, high: Reals, *, fresh: bool = False) -> tuple[Reals, Reals, Reals, Reals, Reals]:
+            """Step towards ``a * l = low`` and ``room * u = high`` (both given as what they lack).
+
+            ``fresh`` computes the scores of the weights too, while the rows are at hand.
+            """
             wanted = residual - low / self.a
             if self.bounded:
                 wanted += high / room
             wanted *= inverse
             dw = solve((terms.sign * wanted).sum(1))
-            df = self.task.scores(dw)
+            if fresh:
+                df, self.f = self._both_scores(dw)
+            else:
+                df = self.task.scores(dw)
             da = -(wanted + terms.sign * df[:, None] * inverse)
             dlow = (low - self.low * da) / self.a
             dhigh = (high + self.high * da) / room if self.bounded else self.high
@@ -190,9 +199,14 @@ class InteriorRun(Run):
         ahead = product(self.a + primal * da, self.low + dual * dlow, room - primal * da, self.high + dual * dhigh)
         # far below the tolerance the systems only lose accuracy
         target = max(mu * (ahead / mu) ** 3, 0.01 * self.task.tol * self.primal / count)
-        dw, df, da, dlow, dhigh = direction(
-            target + at_low - da * dlow, (target + at_high + da * dhigh) if self.bounded else self.high
-        )
+        at_low += target
+        at_low -= da * dlow
+        if self.bounded:
+            at_high += target
+            at_high += da * dhigh
+        del da, dlow, dhigh  # before the next ones are made
+        # at a large C an error of 1e-12 in the scores is seen
+        dw, df, da, dlow, dhigh = direction(at_low, at_high, fresh=self.gap <= _FAR or self.steps % 5 == 0)
         primal, dual = (min(1.0, _TO_BOUNDARY * step) for step in self._lengths(da, dlow, dhigh, room))
         self.a += primal * da
         if self.bounded:
@@ -201,12 +215,19 @@ class InteriorRun(Run):
         if self.bounded:
             self.high += dual * dhigh
         self.w += dual * dw
-        if self.gap > _FAR and self.steps % 5:
-            self.f += dual * df
-        else:  # at a large C an error of 1e-12 in the scores is seen
-            self.f = self.task.scores(self.w)
+        self.f = self.f + dual * df
         self.steps += 1
         return self._figures()
+
+    def _both_scores(self, dw: Reals) -> tuple[Reals, Reals]:
+        """Scores of a step and of the weights, in one pass over the rows."""
+        task, d = self.task, self.task.rows.shape[1]
+        both = task.rows.scores(np.column_stack([dw[:d], self.w[:d]]))
+        step, scores = both[:, 0].copy(), both[:, 1].copy()
+        if task.intercept != "none":
+            step += dw[d]
+            scores += self.w[d]
+        return step, scores
 
     def _figures(self) -> Step:
         task = self.task

@@ -19,6 +19,8 @@ lower bound and no certificate: the rows are gone.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -73,15 +75,38 @@ class Stream:
             Targets, where scores are to be near them.
         """
         n = len(weight)
-        t = self.seen + np.arange(1.0, n + 1.0)
         # of the weights, and of the intercept
         sizes = np.stack([rows.squared_norms, np.ones(n)])
         squares = np.ones(n) if target is None else target * target
-        sums = self._sums + np.cumsum(weight * np.vstack([sizes, squares]), axis=1)
-        bends = np.maximum(np.maximum.accumulate(curvatures(terms) * sizes, axis=1), self._bends)
-        scale = np.ones(n)
-        if target is not None and isinstance(terms, Terms) and not terms.squared:
-            scale = np.sqrt(sums[2] / sums[1])
+        scaled = target is not None and isinstance(terms, Terms) and not terms.squared
+        plan, keep = self._plan(weight * np.vstack([sizes, squares]), curvatures(terms) * sizes, scaled)
+        self.steps.turn_to(rows, terms)
+        done = 0
+        try:
+            for run in chunks(np.arange(n)):
+                self.steps.take(run, 1, plan[done : done + len(run)])
+                done += len(run)
+        finally:  # also after Ctrl-C
+            self.steps.release()
+            keep(done)
+
+    def _plan(self, loads: Reals, bends: Reals, scaled: bool = False) -> tuple[Reals, Callable[[int], None]]:
+        """A plan of steps, and what is to be called with the number of those that were taken.
+
+        Parameters
+        ----------
+        loads : float64 array of shape (3, n)
+            ``s_i`` times ``|x_i|^2``, 1 and the square of the target.
+        bends : float64 array of shape (2, n)
+            ``bend_i`` times ``|x_i|^2`` and 1.
+        scaled : bool
+            Whether steps go by the size of the targets.
+        """
+        n = loads.shape[1]
+        t = self.seen + np.arange(1.0, n + 1.0)
+        sums = self._sums + np.cumsum(loads, axis=1)
+        bends = np.maximum(np.maximum.accumulate(bends, axis=1), self._bends)
+        scale = np.sqrt(sums[2] / sums[1]) if scaled else np.ones(n)
         width = 2.0 * bends
         # targets that are 0 so far, as the weights, have subgradients of 0
         width += _LENGTH * sums[:2] / (np.sqrt(t) * np.where(scale > 0.0, scale, np.inf))
@@ -92,17 +117,13 @@ class Stream:
         plan[:, 1] = 1.0 / width[0]
         plan[:, 3] = 0.0 if self.intercept == "none" else 1.0 / width[1]
         plan[:, 4] = (_POWER + 1.0) / (t + _POWER)
-        self.steps.turn_to(rows, terms)
-        done = 0
-        try:
-            for run in chunks(np.arange(n)):
-                self.steps.take(run, 1, plan[done : done + len(run)])
-                done += len(run)
-        finally:  # also after Ctrl-C
-            self.steps.release()
+
+        def keep(done: int) -> None:
             if done:
                 self.seen += done
                 self._sums, self._bends, self._width = (x[:, done - 1 : done].copy() for x in (sums, bends, width))
+
+        return plan, keep
 
     def weights(self) -> Reals:
         """Mean weights, the intercept last if there is one."""

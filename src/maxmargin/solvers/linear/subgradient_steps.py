@@ -224,6 +224,10 @@ class CompiledSteps:
             np.empty(size), self.state,
         )  # fmt: skip
 
+    def scores(self, rows: Rows) -> Reals:
+        """Scores of rows by the weights as they are, where there is no anchor."""
+        return np.asarray(self.state[_SCALE] * rows.scores(self.u) + self.state[_INTERCEPT])
+
     def release(self) -> None:
         """Let go of the rows."""
         del self.rows, self.terms, self.losses, self.a, self.norm2
