@@ -26,13 +26,16 @@ from importlib import resources
 from typing import Any
 
 import numba
+import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.core import caching, event, sigutils
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
-__all__ = ["array", "compiled", "DOT_MATH", "function_type", "kernel", "prefetch", "watch_compiler"]
+__all__ = [
+    "array", "BITS", "compiled", "DOT_MATH", "function_type", "kernel", "list_nonzero", "prefetch", "watch_compiler",
+]  # fmt: skip
 
 # Reordering sums is allowed in dot products only; full fastmath would break NaN checks.
 DOT_MATH = {"contract", "reassoc", "nsz"}
@@ -159,6 +162,16 @@ class Kernel:
                 self._dispatcher = _jit(self._function, self._signature())
         return self._dispatcher
 
+    def entry(self) -> Any:
+        """The machine code as a function that takes the arguments as they are, for many short calls.
+
+        Numba's look at the types of some thirty arrays takes longer than their use; here they must be those of the
+        signature, read-only and strided arrays included.
+        """
+        dispatcher = self.build()
+        built = getattr(dispatcher, "overloads", None)
+        return next(iter(built.values())).entry_point if built else dispatcher
+
     def __call__(self, *args: Any) -> Any:
         try:
             return (self._dispatcher or self.build())(*args)
@@ -245,6 +258,27 @@ def _prefetch(typing_context, values, at):  # type: ignore[no-untyped-def]
     return types.void(values, at), code
 
 
+@intrinsic
+def _list_nonzero(typing_context, values, at, table, out, n):  # type: ignore[no-untyped-def]
+    def code(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        def address(k: int, index: Any, kind: Any) -> Any:
+            data = make_array(signature.args[k])(context, builder, arguments[k]).data
+            return builder.bitcast(builder.gep(data, [index]), kind.as_pointer())
+
+        byte, long = ir.IntType(8), ir.IntType(64)
+        reals, ints = ir.VectorType(ir.DoubleType(), 8), ir.VectorType(ir.IntType(32), 8)
+        entries = builder.load(address(0, arguments[1], reals), align=8)
+        bits = builder.bitcast(builder.fcmp_unordered("!=", entries, ir.Constant(reals, None)), byte)
+        row = builder.mul(builder.zext(bits, long), long(8))
+        first = builder.insert_element(ir.Constant(ints, None), builder.trunc(arguments[1], ints.element), long(0))
+        first = builder.shuffle_vector(first, first, ir.Constant(ints, None))
+        numbers = builder.add(builder.load(address(2, row, ints), align=4), first)
+        builder.store(numbers, address(3, arguments[4], ints), align=4)
+        return builder.add(arguments[4], builder.zext(builder.ctpop(bits), long))
+
+    return types.int64(values, types.int64, table, out, types.int64), code
+
+
 def jit_disabled() -> bool:
     """True when NUMBA_DISABLE_JIT asks for plain Python."""
     return bool(numba.config.DISABLE_JIT) or os.environ.get("NUMBA_DISABLE_JIT") == "1"
@@ -253,3 +287,20 @@ def jit_disabled() -> bool:
 # Begin to load ``values.flat[at]`` of a C-contiguous array into the caches; for compiled code, which goes on meanwhile.
 # An address out of range does nothing.
 prefetch: Any = (lambda values, at: None) if jit_disabled() else _prefetch
+
+
+def _list_nonzero_plain(values: Any, at: int, table: Any, out: Any, n: int) -> int:
+    for j in range(at, at + 8):
+        if values[j] != 0.0:
+            out[n] = j
+            n += 1
+    return n
+
+
+# Row b: numbers of the bits that are set in the byte b, from the lowest, then the others.
+BITS = np.argsort(~np.arange(256)[:, None] >> np.arange(8) & 1, axis=1, kind="stable").astype(np.int32).ravel()
+
+# ``list_nonzero(values, at, BITS, out, n)`` writes to ``out[n:]`` (int32) which of the float64 ``values[at : at + 8]``
+# are not 0 (NaN is not) and returns the next ``n``. Without a branch, which would be guessed wrong: eight numbers are
+# always written, and the caller sees to their room.
+list_nonzero: Any = _list_nonzero_plain if jit_disabled() else _list_nonzero

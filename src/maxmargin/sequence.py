@@ -193,7 +193,9 @@ class SequenceSVM(MarginEstimator):
             np.int64,
             tokens.start[-1],
         )
+        del y  # lists of their own
         initial = self._initial(index, labels, tokens.dense, start)
+        index.rest()
         self._fit_numbers(tokens, index, labels, flat, weight, initial)
         return self
 
@@ -531,17 +533,20 @@ class _Decoder(NamedTuple):
         both = [label for label in labels.labels if label in old_label]
         new = np.array([labels.number[label] for label in both], np.int64)
         old = np.array([old_label[label] for label in both], np.int64)
-        n = len(labels)
-        emission = np.zeros((len(index) + n_dense, n))
+        from .structures.sequence import Sequence as Structure
+
+        structure = Structure(len(labels))
+        w = np.zeros((len(index) + n_dense) * len(labels) + structure.n_shared)
+        emission, initial, final, transition = structure.split(w)
         numbers = self.attributes.numbers(index.names(), grow=False)
         rows = np.flatnonzero(numbers >= 0)
-        emission[np.ix_(rows, new)] = self.emission[np.ix_(numbers[rows], old)]
+        for i, j in zip(new, old, strict=True):  # label by label: all at once would be a copy of all weights more
+            emission[rows, i] = self.emission[numbers[rows], j]
         if n_dense == self.n_dense and n_dense:
             emission[np.ix_(np.arange(len(index), len(emission)), new)] = self.emission[len(self.attributes) :][:, old]
-        initial, final, transition = np.zeros(n), np.zeros(n), np.zeros((n, n))
         initial[new], final[new] = self.initial[old], self.final[old]
         transition[np.ix_(new, new)] = self.transition[np.ix_(old, old)]
-        return np.concatenate([emission.ravel(), initial, final, transition.ravel()])
+        return w
 
 
 def _decoder_of(start: Any) -> _Decoder:

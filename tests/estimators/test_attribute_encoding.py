@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections import OrderedDict
 from types import MappingProxyType
 from typing import Any
@@ -275,3 +276,30 @@ def test_an_index_keeps_its_order() -> None:
     assert index.names() == ["c", "a", "b", "x"]
     assert index.restricted(np.array([False, True, True, False])).names() == ["a", "b"]
     assert len(index) == 4
+
+
+def test_an_index_at_rest_keeps_names_and_numbers() -> None:
+    index = AttributeIndex("cab")
+    index.rest()
+    assert (index.names(), len(index)) == (["c", "a", "b"], 3)
+    assert index.restricted(np.array([False, True, True])).names() == ["a", "b"]
+    assert index.numbers(list("bcx"), grow=False).tolist() == [2, 0, -1]
+    index.rest()
+    assert index.numbers(list("bxx"), grow=True).tolist() == [2, 3, 3]
+    index.rest()
+    index.rest()
+    assert index.names() == ["c", "a", "b", "x"]
+
+
+def test_an_index_at_rest_takes_little_memory() -> None:
+    names = [f"attribute {k}" for k in range(20_000)]
+    tracemalloc.start()
+    try:
+        index = AttributeIndex(names)
+        full = tracemalloc.get_traced_memory()[0]
+        index.rest()
+        at_rest = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert full > 45 * len(names)
+    assert at_rest < 10 * len(names)

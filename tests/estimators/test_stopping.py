@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+import tracemalloc
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import maxmargin
 from maxmargin import MulticlassSVM, SequenceSVM, StructuredSVM, SVMClassifier
+from maxmargin._estimator import LabelIndex
 from maxmargin.solvers.base import Solver, WarmStart
 from maxmargin.solvers.deadline import Deadline, OutOfTime
 from maxmargin.solvers.frank_wolfe import FrankWolfe
@@ -30,6 +32,7 @@ from maxmargin.solvers.oracle import CompiledOracle, Work
 from maxmargin.solvers.passes import STATE_SIZE
 from maxmargin.solvers.perceptron import Perceptron
 from maxmargin.status import Status
+from maxmargin.structures.attributes import AttributeIndex
 from maxmargin.structures.multiclass import Multiclass
 from solvers.enumeration import Case, ListedStructure, multiclass_case, named_cases, plain_case
 
@@ -517,6 +520,23 @@ def test_sequences_keep_their_weights_by_name() -> None:
             assert transition[m, n] == old.get((label, "to", other), 0.0)
     assert any(old.values())
     assert model.classes_ == ["A", "P", "R"]
+
+
+def test_moving_weights_to_new_names_takes_no_second_copy_of_them() -> None:
+    names = [f"a{k}" for k in range(20_000)]
+    labels = [f"y{k}" for k in range(20)]
+    X, y = [[[name] for name in names]], [[labels[k % 20] for k in range(20_000)]]
+    model = SequenceSVM(max_passes=2, tol=1.0, warm_start=True, random_state=0).fit(X, y)
+    index = AttributeIndex(reversed(names))
+    tracemalloc.start()
+    try:
+        w = model._initial(index, LabelIndex(labels), None, None)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert w is not None
+    np.testing.assert_array_equal(model._structure_.split(w)[0], model.emission_[::-1])
+    assert peak < 1.7 * w.nbytes
 
 
 @pytest.mark.parametrize("solver", ["auto", "n_slack", "one_slack"])

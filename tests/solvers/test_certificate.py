@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from maxmargin.errors import DataError, StructureError
+from maxmargin.solvers import loop
 from maxmargin.solvers.base import Solver, owners
 from maxmargin.solvers.frank_wolfe import FrankWolfe
 from maxmargin.solvers.loop import Record, Result, minimize
@@ -19,7 +21,8 @@ from maxmargin.solvers.perceptron import Perceptron
 from maxmargin.status import Status
 from maxmargin.structures.base import Structure
 from maxmargin.structures.multiclass import Multiclass
-from solvers.enumeration import Case, ListedStructure, multiclass_case, named_cases, plain_case
+from maxmargin.structures.sequence import Sequence
+from solvers.enumeration import Case, ListedStructure, multiclass_case, named_cases, plain_case, random_tokens
 
 C = 0.8
 WEIGHT = np.array([1.0, 0.5, 2.0, 0.0, 1.5, 3.0, 0.25])
@@ -260,3 +263,35 @@ def test_minimize_refuses_what_is_no_problem() -> None:
             minimize(oracle, FrankWolfe(), C=C_)
     with pytest.raises(DataError, match="sample_weight is 0 everywhere"):
         minimize(oracle, FrankWolfe(), C=1.0, sample_weight=np.zeros(7))
+
+
+def test_the_best_weights_are_kept_as_they_are_whether_most_are_zero_or_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A chain over many attributes has few weights that are not 0; its best ones must not lose a bit."""
+    rng = np.random.default_rng(0)
+    tokens = replace(random_tokens(rng, [8] * 40)[0], n_attributes=4000)
+    structure = Sequence(6)
+    oracle = CompiledOracle(structure, structure.encode(tokens, [rng.integers(0, 6, 8) for _ in range(40)]))
+    options: dict[str, Any] = dict(C=100.0, tol=0.0, max_passes=9, check_every=2, random_state=0)
+    kept: list[Any] = []
+    of = loop._Sparse.of
+    monkeypatch.setattr(loop._Sparse, "of", lambda w: kept.append(of(w)) or kept[-1])
+    solvers = FrankWolfe(), FrankWolfe("plain", sweeps=0)
+    results = [minimize(oracle, solver, **options) for solver in solvers]
+    assert kept
+    assert all(each is not None for each in kept)
+    monkeypatch.setattr(loop._Sparse, "of", lambda w: None)
+    for result, solver in zip(results, solvers, strict=True):
+        assert result.certificate.primal < max(record.primal for record in result.history[-2:] if record.exact)
+        whole = minimize(oracle, solver, **options)
+        np.testing.assert_array_equal(result.w, whole.w)
+        assert result.certificate.primal == whole.certificate.primal == pytest.approx(result.check().primal, rel=1e-12)
+
+
+def test_weights_that_are_not_mostly_zero_are_copied() -> None:
+    w = np.arange(12.0)
+    assert loop._Sparse.of(w) is None
+    assert loop._Sparse.of(np.zeros((40, 2))) is None
+    w = np.where(np.arange(40) % 8 == 3, np.arange(40.0), 0.0)
+    sparse = loop._Sparse.of(w)
+    assert sparse is not None
+    np.testing.assert_array_equal(sparse.dense(), w)

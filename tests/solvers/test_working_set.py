@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+import weakref
 from typing import Any
 
 import numpy as np
@@ -9,10 +11,14 @@ import pytest
 import scipy.sparse as sp
 
 from maxmargin.errors import DataError, StructureError
+from maxmargin.solvers import oracle as oracles
 from maxmargin.solvers import passes, simplex_qp
-from maxmargin.solvers.base import owners, to_dual_point
+from maxmargin.solvers.base import WarmStart, owners, to_dual_point
+from maxmargin.solvers.frank_wolfe import FrankWolfe
+from maxmargin.solvers.loop import minimize
+from maxmargin.solvers.n_slack import NSlack
 from maxmargin.solvers.oracle import CompiledOracle, PlainOracle, Work, make_oracle
-from maxmargin.solvers.planes import active_counts
+from maxmargin.solvers.planes import GROWING, active_counts, copied
 from maxmargin.solvers.simplex_qp import solve_simplex_qp
 from maxmargin.structures.sequence import Sequence
 from solvers.enumeration import Case, ListedStructure, multiclass_case, named_cases, plain_case, random_tokens
@@ -54,6 +60,67 @@ def test_planes_found_by_an_evaluation_keep_their_numbers_while_the_working_set_
         oracle.add_planes(work.planes, examples, found.planes, np.ones(len(examples)), total)
         assert total @ w + work.planes.loss[found.planes].sum() == pytest.approx(found.slack.sum(), rel=1e-10)
     assert len(work.planes.part) > room, "the working set had room enough: the test says nothing"
+
+
+@pytest.mark.parametrize("cut", range(len(GROWING)))
+def test_growing_that_is_cut_short_leaves_room_for_what_the_kernels_believe(
+    cut: int, long_sequences: CompiledOracle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    oracle, left, extended = long_sequences, cut, oracles.extended
+    examples, w = np.arange(oracle.n_examples), np.random.default_rng(0).normal(size=oracle.n_weights)
+    work = Work.start(oracle.n_weights, np.ones(oracle.n_examples))
+
+    def interrupted(*args: Any) -> Any:
+        nonlocal left
+        if not left:
+            raise KeyboardInterrupt
+        left -= 1
+        return extended(*args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(oracles, "extended", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            oracle.evaluate(w, examples, work=work)
+    room = {name: len(getattr(work.planes, name)) for name in GROWING}
+    assert min(room["part"], room["coef"]) == room["part"]
+    assert min(length for name, length in room.items() if name not in ("part", "coef")) == room["next"]
+    found = oracle.evaluate(w, examples, work=work)
+    np.testing.assert_array_equal(owners(work.planes)[found.planes], examples)
+    best, scores = oracle.best_cached(w, work.planes, examples)
+    np.testing.assert_array_equal(best, found.planes)
+    np.testing.assert_allclose(scores, found.slack, rtol=1e-10)
+
+
+def test_growing_never_holds_two_copies_of_all_arrays() -> None:
+    work = Work.start(1, np.ones(200_000))
+    work.planes.counts[:] = len(work.planes.next), len(work.planes.part)
+    work.extend(1_000_000)
+    work.planes.counts[:] = len(work.planes.next), len(work.planes.part)
+    before = sum(array.nbytes for array in work.planes)
+    tracemalloc.start()
+    try:
+        work.planes = copied(work.planes)  # its memory counts from here
+        work.extend(0)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    after = sum(array.nbytes for array in work.planes)
+    assert after > 1.45 * before
+    assert peak < 1.35 * after, "all arrays were copied before the first was let go"
+
+
+@pytest.mark.parametrize("solver", [FrankWolfe(), NSlack()], ids=lambda solver: solver.name)
+def test_a_warm_start_leaves_the_earlier_result_as_it_is(solver: Any, long_sequences: CompiledOracle) -> None:
+    options: dict[str, Any] = dict(C=0.1, tol=1e-9, random_state=0)
+    first = minimize(long_sequences, solver, max_passes=5, **options)
+    assert first.planes is not None
+    before = copied(first.planes)
+    start = WarmStart(first.w, first.planes)
+    second = minimize(long_sequences, solver, max_passes=9, warm_start=start, **options)
+    assert second.certificate.dual > first.certificate.dual
+    for was, array in zip(before, copied(first.planes), strict=True):
+        np.testing.assert_array_equal(array, was)
+    assert first.check().dual == pytest.approx(first.certificate.dual, rel=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["compiled", "plain"])
@@ -148,6 +215,108 @@ def test_sparse_joint_features_are_left_as_they_are() -> None:
     PlainOracle(Given(listed), range(2), [(0, 0), (1, 0)])
     assert row.data.tolist() == [1.0, 2.0, 4.0]
     assert row.indices.tolist() == [1, 0, 1]
+
+
+class Answers:
+    """A structure with fresh feature vectors, or with such as belong to the structure after the call too."""
+
+    def __init__(self, how: str) -> None:
+        self.how, self.rng = how, np.random.default_rng(4)
+        self.phi = self.rng.normal(size=(150, 4, 21)) * (self.rng.random((150, 4, 21)) < 0.4)
+        self.given: list[Any] = []
+        self.buffer = np.zeros(21)
+        self.kept: weakref.WeakValueDictionary[tuple[int, int], Any] = weakref.WeakValueDictionary()
+
+    def joint_features(self, x: int, y: int) -> Any:
+        if self.how == "weak":
+            kept = self.kept.get((x, y))
+            if kept is None:
+                self.kept[x, y] = kept = self.phi[x, y].copy()
+            return kept
+        if self.how == "buffer":
+            self.buffer[:] = self.phi[x, y]
+            return self.buffer
+        if self.how == "view of a buffer":
+            self.buffer[:] = self.phi[x, y]
+            return self.buffer[:]
+        if self.how == "read-only":
+            vector = self.phi[x, y].copy()
+            vector.flags.writeable = False
+            return vector
+        if self.how == "strided":
+            return np.repeat(self.phi[x, y], 2)[::2]
+        if self.how == "its own":
+            return self.phi[x, y]
+        vector = self.phi[x, y].copy()
+        if self.how == "kept":
+            self.given.append((vector, x, y))
+        return vector
+
+    def loss(self, y_true: int, y: int) -> float:
+        return float(y != y_true)
+
+    def argmax(self, x: int, w: Any, y_true: Any = None) -> int:
+        return int(np.argmax(self.phi[x] @ w + (0.0 if y_true is None else np.arange(4) != y_true)))
+
+
+@pytest.mark.parametrize("n", [150, 20])  # several visits a call, and one
+@pytest.mark.parametrize("how", ["weak", "buffer", "view of a buffer", "read-only", "strided", "its own", "kept"])
+def test_vectors_that_belong_to_the_structure_are_left_alone_and_lead_to_the_same_weights(how: str, n: int) -> None:
+    weights = []
+    for structure in (Answers("fresh"), Answers(how)):
+        before = structure.phi.copy()
+        oracle, _ = make_oracle(structure, range(n), [i % 4 for i in range(n)])
+        work = Work.start(oracle.n_weights, np.ones(n))
+        for seed in range(3):
+            work.stamp += 1
+            oracle.frank_wolfe(work, np.repeat(np.random.default_rng(seed).permutation(n), 2))
+        oracle.evaluate(work.w, np.arange(n))
+        weights.append(work.w)
+        np.testing.assert_array_equal(structure.phi, before)
+        for vector, x, y in structure.given:
+            np.testing.assert_array_equal(vector, before[x, y])
+    assert np.abs(weights[0]).max() > 0.1
+    np.testing.assert_array_equal(weights[0], weights[1])
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("at", [0, 15, 16, 20])  # in a whole block of entries and after the last one
+def test_features_that_are_not_finite_are_found_among_the_visits_of_a_call(at: int, value: float) -> None:
+    structure = Answers("fresh")
+    oracle, _ = make_oracle(structure, range(150), [0] * 150)
+    right = structure.joint_features
+
+    def wrong(x: int, y: int) -> Any:
+        vector = right(x, y)
+        vector[at] = value if x == 77 else vector[at]
+        return vector
+
+    structure.joint_features = wrong  # type: ignore[method-assign]
+    with pytest.raises(DataError, match="Answers, example 77: joint_features returned NaN or infinity"):
+        oracle.frank_wolfe(Work.start(oracle.n_weights, np.ones(150)), np.arange(150))
+
+
+@pytest.mark.parametrize("value", [np.ones(20), np.ones((21, 1)), "text"])
+def test_features_that_cannot_be_used_name_the_example_of_the_visit(value: Any) -> None:
+    structure = Answers("fresh")
+    oracle, _ = make_oracle(structure, range(150), [0] * 150)
+    right = structure.joint_features
+    structure.joint_features = lambda x, y: value if x == 77 else right(x, y)  # type: ignore[method-assign]
+    with pytest.raises((DataError, StructureError), match="example 77"):
+        oracle.frank_wolfe(Work.start(oracle.n_weights, np.ones(150)), np.arange(150))
+
+
+@pytest.mark.parametrize("share", [0.0, 0.05, 0.5, 1.0])
+@pytest.mark.parametrize("n", [1, 7, 8, 9, 64, 131])
+def test_differences_list_the_entries_that_are_not_zero_in_order(n: int, share: float) -> None:
+    rng = np.random.default_rng(n)
+    phi = rng.integers(-2, 3, (2, n)) * (rng.random((2, n)) < share)
+    phi = np.where(phi == 0, -0.0, phi)
+    structure = Answers("its own")
+    structure.phi = phi[None]
+    part, coef = PlainOracle(structure, [0], [0])._plane(0, 1)
+    np.testing.assert_array_equal(part, np.flatnonzero(phi[1] - phi[0]))
+    np.testing.assert_array_equal(coef, (phi[1] - phi[0])[part])
 
 
 class Vector(ListedStructure):

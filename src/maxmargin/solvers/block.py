@@ -32,12 +32,33 @@ def _add_plane(planes, p, coef, scratch, parts, m):
     """
     at = planes.start[p]
     for q in range(at, at + planes.length[p]):
-        part = planes.part[q]
-        if scratch[part] == 0.0:
-            parts[m] = part
-            m += 1
+        part = np.uint32(planes.part[q])
+        parts[m] = part  # without a branch: what two planes share cannot be predicted
+        m += scratch[part] == 0.0
         scratch[part] += coef * planes.coef[q]
     return m
+
+
+@compiled
+def _step_along(keys, values, n, c, slope, limit, w, average, weight_before):
+    """Move ``w`` by the exact step along the first ``n`` entries; returns it and the growth of the dual."""
+    norm = 0.0
+    for k in range(n):
+        norm += values[k] * values[k]
+    step = limit
+    if norm > 0.0:
+        step = min(limit, slope / (c * norm))
+    if step <= 0.0:
+        return 0.0, 0.0
+    change = -c * step
+    if len(average) > 0:
+        for k in range(n):
+            w[keys[k]] += change * values[k]
+            average[keys[k]] += weight_before * change * values[k]
+    else:
+        for k in range(n):
+            w[np.uint64(keys[k])] += change * values[k]
+    return step, c * step * slope - 0.5 * change * change * norm
 
 
 @compiled
@@ -56,7 +77,7 @@ def block_step(features, pack, w, average, weight_before, planes, i, c, scores, 
     scratch : float64 array
         Zeros, one for each potential; left as zeros.
     work : tuple of arrays
-        Buffers ``keys, values`` (longer ones are made here when they are too short).
+        Buffers ``keys, values`` (longer ones are made here when they are too short); None with ``features`` None.
     """
     direction = rule
     rest = rest_score = 0.0  # weight and score of all planes but the worst
@@ -114,45 +135,25 @@ def block_step(features, pack, w, average, weight_before, planes, i, c, scores, 
     coef = np.empty(m)
     kept = np.int64(0)
     for q in range(m):
-        value = scratch[parts[q]]
-        scratch[parts[q]] = 0.0
-        if value != 0.0:
-            parts[kept] = parts[q]
-            coef[kept] = value
-            kept += 1
+        part = np.uint32(parts[q])
+        value = scratch[part]
+        scratch[part] = 0.0
+        parts[kept] = part
+        coef[kept] = value
+        kept += value != 0.0
 
-    keys, values = work
     if features is None:
-        n = kept
-        if n > len(keys):
-            keys = np.empty(n, np.int64)
-            values = np.empty(n)
-        for q in range(n):
-            keys[q] = parts[q]
-            values[q] = coef[q]
+        step, growth = _step_along(parts, coef, kept, c, slope, limit, w, average, weight_before)
     else:
+        keys, values = work
         n = features(pack, i, parts, coef, kept, keys, values)
         if n < 0:
             keys = np.empty(-n, np.int64)
             values = np.empty(-n)
             n = features(pack, i, parts, coef, kept, keys, values)
-    norm = 0.0
-    for k in range(n):
-        norm += values[k] * values[k]
-    step = limit
-    if norm > 0.0:
-        step = min(limit, slope / (c * norm))
+        step, growth = _step_along(keys, values, n, c, slope, limit, w, average, weight_before)
     if step <= 0.0:
         return 0.0
-
-    change = -c * step
-    if len(average) > 0:
-        for k in range(n):
-            w[keys[k]] += change * values[k]
-            average[keys[k]] += weight_before * change * values[k]
-    else:
-        for k in range(n):
-            w[keys[k]] += change * values[k]
 
     if direction == PAIRWISE:
         planes.alpha[best_plane] += step
@@ -172,4 +173,4 @@ def block_step(features, pack, w, average, weight_before, planes, i, c, scores, 
             else:
                 planes.alpha[p] += step * planes.alpha[p] / rest
             p = planes.next[p]
-    return c * step * slope - 0.5 * change * change * norm
+    return growth

@@ -123,8 +123,8 @@ class _FrankWolfeRun(StructuredRun):
     def weights(self) -> NDArray[np.float64]:
         work = self.work
         if self.options.average and work.state[passes.WEIGHT] > 0:
-            averaged: NDArray[np.float64] = work.w - work.average / work.state[passes.WEIGHT]
-            return averaged
+            averaged: NDArray[np.float64] = work.average / work.state[passes.WEIGHT]
+            return np.subtract(work.w, averaged, out=averaged)
         return work.w
 
     def dual(self) -> float:

@@ -6,6 +6,7 @@ Solvers ask it for most violated planes under fixed weights (:meth:`Oracle.evalu
 
 from __future__ import annotations
 
+import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -13,12 +14,13 @@ from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
+from weakref import getweakrefcount
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataError, StructureError
-from ..structures.base import Encoded, Structure, check_magnitude, freeze
+from ..structures.base import Encoded, Structure, check_magnitude
 from ..structures.plain import (
     PlainData,
     check_is_structure,
@@ -30,7 +32,7 @@ from ..structures.plain import (
 )
 from . import batch, passes
 from .deadline import Deadline
-from .planes import Planes, compacted, extended, new_planes
+from .planes import GROWING, Planes, compacted, extended, new_planes
 
 __all__ = [
     "CompiledOracle", "Evaluation", "Oracle", "PlainOracle", "Work", "chunks", "decode_all", "make_oracle",
@@ -39,10 +41,12 @@ __all__ = [
 Ints = NDArray[np.int64]
 Reals = NDArray[np.float64]
 _NONE: Reals = np.empty(0)
+_FLOAT = np.dtype(np.float64)
 _FIRST_CHUNK = 64
 _CHUNK_SECONDS = 0.3
 _KEEP_PASSES = 10
 _HELD_ENTRIES = 400_000
+_MOST_AHEAD = 1 << 24  # entries, 200 MB
 
 
 @dataclass
@@ -102,9 +106,13 @@ class Work:
         self.planes = compacted(self.planes, n_planes // 2 + 1024, n_entries // 2 + 4096, self.stamp - keep_passes)
 
     def extend(self, n_entries: int) -> None:
-        """Half as much room again, and at least that for so many entries; planes keep their numbers."""
+        """Half as much room again, and at least that for so many entries; planes keep their numbers.
+
+        Array by array, so that no two copies of all of them are there at once.
+        """
         planes, entries = int(self.planes.counts[0]), int(self.planes.counts[1])
-        self.planes = extended(self.planes, planes // 2 + 1024, entries // 2 + n_entries + 4096)
+        for name in GROWING:
+            self.planes = extended(self.planes, name, planes // 2 + 1024, entries // 2 + n_entries + 4096)
 
 
 def chunks(order: Ints, deadline: Deadline | None = None) -> Iterator[Ints]:
@@ -355,19 +363,20 @@ class PlainOracle(Oracle):
         n = self.n_weights
         self.sizes = np.array([n, 1, 1], np.int64)
         self._data = PlainData(
-            truth_start=freeze(start, np.int64),
-            truth_index=freeze(np.concatenate(indices), np.int32),
-            truth_value=freeze(np.concatenate(values), np.float64),
+            truth_start=start.astype(np.int64),
+            truth_index=np.concatenate(indices).astype(np.int32),
+            truth_value=np.concatenate(values),
             scratch=np.zeros(n),
             part=np.empty(n, np.int32),
             coef=np.empty(n),
-            keys=np.empty(n, np.int64),
-            values=np.empty(n),
         )
 
     def _vector(self, i: int, y: Any) -> Reals:
-        vector: Reals = self.structure.joint_features(self.X[i], y)
-        if type(vector) is not np.ndarray or vector.dtype != np.float64 or vector.ndim != 1:
+        return self._as_vector(self.structure.joint_features(self.X[i], y), i)
+
+    def _as_vector(self, vector: Any, i: int) -> Reals:
+        """What ``joint_features`` returned for example ``i``, as a dense vector of the right length."""
+        if type(vector) is not np.ndarray or vector.dtype != _FLOAT or vector.ndim != 1:
             n_features = getattr(self.structure, "n_features", None)
             vector = dense_vector(vector, n_features, f"{self.name}, example {i}", self._buffer)
         if len(vector) != self.n_weights:
@@ -378,11 +387,11 @@ class PlainOracle(Oracle):
                 )
             self.n_weights = len(vector)
             self._buffer = np.zeros(self.n_weights)
-        return vector
+        return vector  # type: ignore[no-any-return]
 
     def _plane(self, i: int, y: Any) -> tuple[NDArray[np.int32], Reals]:
         """Sparse ``joint_features(x_i, y) - joint_features(x_i, y_i)``, in buffers that the next call overwrites."""
-        n = passes.plain_difference(self._data, i, np.ascontiguousarray(self._vector(i, y)))
+        n = passes.plain_difference(*self._data, i, np.array(self._vector(i, y)))
         if n < 0:
             self._not_finite(i)
         return self._data.part[:n], self._data.coef[:n]
@@ -435,34 +444,55 @@ class PlainOracle(Oracle):
         # Entering a kernel costs as much as a visit: a few visits share one call, so that up to 7 steps separate the
         # decoder's weights from those of the step. The step is exact at its own weights all the same. Small problems
         # go example by example.
-        size = int(min(8, 1 + len(order) // 64))
-        vectors, loss = np.empty((size, self.n_weights)), np.empty(size)
-        X, Y, argmax, frozen = self.X, self.Y, self.structure.argmax, _read_only(work.w)
-        joint_features, loss_of = self._vector, self._loss
+        size = int(min(passes.TOGETHER, 1 + len(order) // 64))
+        structure, X, Y, frozen = self.structure, self.X, self.Y, _read_only(work.w)
+        argmax, joint_features, loss_of = structure.argmax, structure.joint_features, structure.loss
+        loss, shape, getrefcount = np.empty(size), (self.n_weights,), sys.getrefcount
+        rows = list(np.empty((passes.TOGETHER, self.n_weights)))
+        vectors = rows.copy()
+        visits = passes.plain_visits.entry()
+        vector = np.empty(0)
+        ours = getrefcount(vector)
         for at in range(0, len(order), size):
             if at and self.deadline is not None:
                 self.deadline.check()
             run = order[at : at + size]
             for k, i in enumerate(run.tolist()):
-                y = argmax(X[i], frozen, Y[i])
-                vectors[k] = joint_features(i, y)
-                loss[k] = loss_of(i, y)
-            self._visits(work, run, vectors, loss)
+                x, y_true = X[i], Y[i]
+                y = argmax(x, frozen, y_true)
+                vector = joint_features(x, y)
+                # A vector that nobody else holds is taken as it is, any other is copied: the kernel, which comes
+                # later, overwrites it, and the structure may do so before. A copy costs as much as the difference.
+                if (
+                    type(vector) is np.ndarray
+                    and getrefcount(vector) == ours
+                    and getweakrefcount(vector) == 0
+                    and vector.dtype == _FLOAT
+                    and vector.shape == shape
+                    and (flags := vector.flags).owndata
+                    and flags.carray
+                ):
+                    vectors[k] = vector
+                else:
+                    rows[k][:] = self._as_vector(vector, i)
+                    vectors[k] = rows[k]
+                loss[k] = checked_loss(loss_of(y_true, y), self.name, i)
+            self._visits(visits, work, run, tuple(vectors), loss)
         self._check_violations(work)
 
-    def _visits(self, work: Work, run: Ints, vectors: Reals, loss: Reals) -> None:
+    def _visits(self, visits: Any, work: Work, run: Ints, vectors: tuple[Reals, ...], loss: Reals) -> None:
         done = 0
         while True:
-            made = passes.plain_visits(
-                self._data, work.w, work.average, work.planes, run[done:], vectors[done:], loss[done:], work.c,
-                work.rule, work.stamp, done == 0, work.state, work.gaps,
+            done = visits(
+                *self._data, *work.planes, work.w, work.average, run, vectors, done, loss, work.c, work.rule,
+                work.stamp, work.state, work.gaps,
             )  # fmt: skip
-            if made < 0:
-                self._not_finite(int(run[done - 1 - made]))
-            done += made
+            if done < 0:
+                self._not_finite(int(run[-1 - done]))
             if done == len(run):
                 return
-            work.extend(4 * self.n_weights)
+            # a copy of the planes costs more than the visits in between: much room, which is no memory until it is used
+            work.extend(4 * self.n_weights + min(3 * int(work.planes.counts[1]), _MOST_AHEAD))
 
     def perceptron(self, w: Reals, average: Reals, order: Ints, s: Reals, state: Reals) -> int:
         mistakes = 0

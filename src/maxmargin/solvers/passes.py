@@ -9,11 +9,11 @@ from __future__ import annotations
 import numpy as np
 from numba import types
 
-from .._compiled import array, compiled, kernel
+from .._compiled import BITS, array, compiled, kernel, list_nonzero, prefetch
 from ..structures.base import signatures
 from ..structures.plain import PlainData
 from .block import block_step
-from .planes import PLANES, cached_scores, insert, score_of, write_difference
+from .planes import PLANES, Planes, cached_scores, insert, score_of, write_difference
 
 __all__ = [
     "DUAL",
@@ -21,6 +21,7 @@ __all__ = [
     "MISTAKES",
     "STATE_SIZE",
     "STEPS",
+    "TOGETHER",
     "VIOLATIONS",
     "WEIGHT",
     "frank_wolfe_pass",
@@ -41,6 +42,9 @@ ORACLE_SCORE = 6
 CACHED_SCORE = 7
 MISTAKES = 8  # visits at which the perceptron moved
 STATE_SIZE = 9
+
+TOGETHER = 8
+"""Visits of a plain structure that share a call, see :meth:`PlainOracle.frank_wolfe`."""
 
 
 @compiled
@@ -162,71 +166,95 @@ def sweep(
         )  # fmt: skip
 
 
-PLAIN = types.NamedTuple(
-    [
-        array(types.int64, readonly=True), array(types.int32, readonly=True), array(types.float64, readonly=True),
-        array(types.float64), array(types.int32), array(types.float64), array(types.int64), array(types.float64),
-    ],
-    PlainData,
+# Kernels of plain structures take the arrays of ``PlainData`` and ``Planes`` one by one, all of them writable: Numba
+# knows such arguments at once and looks up tuples and read-only arrays the long way (8 us for ``plain_visits``).
+_PLAIN = (
+    array(types.int64), array(types.int32), array(types.float64), array(types.float64), array(types.int32),
+    array(types.float64),
 )  # fmt: skip
 
 
 @compiled
 def _plain_difference(data, i, vector):
-    """Entries of ``vector`` minus the truth's feature vector into the buffers; -1 when an entry is not finite."""
-    lo, hi = data.truth_start[i], data.truth_start[i + 1]
-    for q in range(lo, hi):
-        data.scratch[data.truth_index[q]] = data.truth_value[q]
+    """Subtract the truth's feature vector from ``vector``, whose non-zero entries go into the buffers of ``data``.
+
+    Returns their number; -1 when an entry is not finite.
+    """
+    for q in range(data.truth_start[i], data.truth_start[i + 1]):
+        vector[data.truth_index[q]] -= data.truth_value[q]
     n = np.int64(0)
-    odd = 0.0
-    for a in range(len(vector)):  # without a branch: which entries are 0 cannot be predicted
-        value = vector[a] - data.scratch[a]
-        odd += 0.0 * value
+    whole = len(vector) // 8 * 8
+    for a in range(0, whole, 8):  # n is never beyond a: there is room for eight
+        n = list_nonzero(vector, a, BITS, data.part, n)
+    for a in range(whole, len(vector)):
         data.part[n] = a
-        data.coef[n] = value
-        n += value != 0.0
-    for q in range(lo, hi):
-        data.scratch[data.truth_index[q]] = 0.0
-    return n if odd == 0.0 else np.int64(-1)
+        n += vector[a] != 0.0
+    odd = np.int64(0)
+    for q in range(n):  # NaN and infinity are among them
+        value = vector[np.uint32(data.part[q])]
+        odd += not np.isfinite(value)
+        data.coef[q] = value
+    return n if odd == 0 else np.int64(-1)
 
 
-@kernel(lambda: types.int64(PLAIN, types.int64, array(types.float64, readonly=True)))
-def plain_difference(data, i, vector):
-    """Difference of a feature vector from the truth's, into the buffers of ``data``; returns its length or -1."""
-    return _plain_difference(data, i, vector)
+@kernel(lambda: types.int64(*_PLAIN, types.int64, array(types.float64)))
+def plain_difference(truth_start, truth_index, truth_value, scratch, part, coef, i, vector):
+    """Difference of a feature vector from the truth's, into ``part`` and ``coef``; returns its length or -1.
+
+    ``vector`` is overwritten.
+    """
+    return _plain_difference(PlainData(truth_start, truth_index, truth_value, scratch, part, coef), i, vector)
 
 
 @kernel(
     lambda: types.int64(
-        PLAIN, array(types.float64), array(types.float64), PLANES, array(types.int64), array(types.float64, 2),
-        array(types.float64), array(types.float64), types.int64, types.int64, types.boolean, array(types.float64),
-        array(types.float64),
+        *_PLAIN, *PLANES.types, array(types.float64), array(types.float64), array(types.int64),
+        types.UniTuple(array(types.float64), TOGETHER), types.int64, array(types.float64), array(types.float64),
+        types.int64, types.int64, array(types.float64), array(types.float64),
     )
 )  # fmt: skip
-def plain_visits(data, w, average, planes, examples, vectors, loss, c, rule, stamp, fresh, state, gaps):
+def plain_visits(
+    truth_start, truth_index, truth_value, scratch, part, coef, head, following, start, length, plane_loss, alpha, used,
+    pool_part, pool_coef, counts, w, average, examples, vectors, done, loss, c, rule, stamp, state, gaps,
+):  # fmt: skip
     """Visits for a structure in plain Python, whose planes are feature vectors (parts are weights).
 
-    ``vectors[k]`` and ``loss[k]`` belong to the output that the structure found for ``examples[k]`` just before this
-    call: only the first is checked against the cached planes, and only if ``fresh``, as every step moves the weights.
-    Returns the number of visits done when all are, or when the working set is full; ``-1 - k`` when the vector of
+    ``vectors[k]``, which is overwritten, and ``loss[k]`` belong to the output that the structure found for
+    ``examples[k]`` just before the first of the calls for these examples: only the first is checked against the cached
+    planes, as every step moves the weights. The first ``done`` were visited by calls before.
+    Returns the number of visits done when all are, or when the working set might be full; ``-1 - k`` when the vector of
     visit ``k`` is not finite. No first-class function is passed: that would cost more than the visit.
     """
-    for k in range(len(examples)):
+    data = PlainData(truth_start, truth_index, truth_value, scratch, part, coef)
+    planes = Planes(head, following, start, length, plane_loss, alpha, used, pool_part, pool_coef, counts)
+    for k in range(done, len(examples)):
         i = examples[k]
-        n = _plain_difference(data, i, vectors[k])
+        vector = vectors[k]
+        if planes.counts[0] >= len(planes.next) or planes.counts[1] + len(vector) > len(planes.part):
+            return k
+        _prefetch_planes(planes, i)
+        n = _plain_difference(data, i, vector)
         if n < 0:
             return -1 - k
-        if planes.counts[0] >= len(planes.next) or planes.counts[1] + n > len(planes.part):
-            return k
         oracle = insert(planes, i, data.part, data.coef, n, loss[k], stamp)
-        if k > 0 or not fresh:
+        if k > 0:
             oracle = np.int64(-1)
         scores = cached_scores(None, None, w, planes, i, w, data.scratch)
-        _finish(
-            None, None, w, average, planes, i, c[i], scores, oracle, rule, stamp, state, gaps, data.scratch,
-            (data.keys, data.values),
-        )  # fmt: skip
+        _finish(None, None, w, average, planes, i, c[i], scores, oracle, rule, stamp, state, gaps, data.scratch, None)
     return len(examples)
+
+
+@compiled
+def _prefetch_planes(planes, i):
+    """Begin to load the entries of the planes of an example: they come from memory while its difference is taken."""
+    p = planes.head[i]
+    while p >= 0:
+        at = planes.start[p]
+        for q in range(0, planes.length[p], 8):
+            prefetch(planes.coef, at + q)
+        for q in range(0, planes.length[p], 16):
+            prefetch(planes.part, at + q)
+        p = planes.next[p]
 
 
 @kernel(

@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 from .._compiled import array, compiled, kernel
 
 __all__ = [
+    "GROWING",
     "PLANES",
     "Planes",
     "active_counts",
     "cached_scores",
     "compacted",
+    "copied",
     "extended",
     "insert",
     "new_planes",
@@ -42,6 +44,15 @@ class Planes(NamedTuple):
     part: NDArray[np.int32]  # pool: index of a potential
     coef: NDArray[np.float64]  # pool: its multiplicity minus the truth's
     counts: NDArray[np.int64]
+
+
+GROWING = ("coef", "part", "start", "length", "loss", "alpha", "used", "next")
+"""The arrays that need more room when there are more planes.
+
+The kernels look at the lengths of ``part`` and ``next``, which come after the others of their kind: cut short anywhere,
+by Ctrl-C or for want of memory, growing leaves a working set that is as good as the old one.
+"""
+_POOL = ("coef", "part")
 
 
 def _planes_type() -> Any:
@@ -127,17 +138,23 @@ def compacted(planes: Planes, more_planes: int, more_entries: int, oldest: int) 
     return out
 
 
-def extended(planes: Planes, more_planes: int, more_entries: int) -> Planes:
-    """A copy with room for more, in which every plane keeps its number."""
-    n_planes, n_entries = int(planes.counts[0]), int(planes.counts[1])
-    out = _empty(len(planes.head), n_planes + more_planes, n_entries + more_entries)
-    out.head[:] = planes.head
-    out.counts[:] = planes.counts
-    for name in ("next", "start", "length", "loss", "alpha", "used"):
-        getattr(out, name)[:n_planes] = getattr(planes, name)[:n_planes]
-    for name in ("part", "coef"):
-        getattr(out, name)[:n_entries] = getattr(planes, name)[:n_entries]
-    return out
+def extended(planes: Planes, name: str, more_planes: int, more_entries: int) -> Planes:
+    """The working set with room for more in the array ``name`` of :data:`GROWING`; the others are the same arrays."""
+    old, used = getattr(planes, name), _used(planes, name)
+    new = np.empty(used + (more_entries if name in _POOL else more_planes), old.dtype)
+    new[:used] = old[:used]
+    return planes._replace(**{name: new})
+
+
+def copied(planes: Planes) -> Planes:
+    """A copy without room for more, to move apart from the original."""
+    arrays = {name: getattr(planes, name)[: _used(planes, name)].copy() for name in GROWING}
+    return planes._replace(head=planes.head.copy(), counts=planes.counts.copy(), **arrays)
+
+
+def _used(planes: Planes, name: str) -> int:
+    """How many entries of an array of :data:`GROWING` mean something."""
+    return int(planes.counts[1 if name in _POOL else 0])
 
 
 @compiled
@@ -212,7 +229,7 @@ def score_of(planes, p, theta):
     total = planes.loss[p]
     at = planes.start[p]
     for q in range(at, at + planes.length[p]):
-        total += planes.coef[q] * theta[planes.part[q]]
+        total += planes.coef[q] * theta[np.uint32(planes.part[q])]  # unsigned: no look whether it counts from the end
     return total
 
 

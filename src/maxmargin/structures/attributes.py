@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, repeat
+from itertools import chain, count, repeat
 from numbers import Real
 from typing import Any
 
@@ -57,31 +57,47 @@ class AttributeIndex:
     """Attribute names and their numbers, in the order of first occurrence."""
 
     def __init__(self, names: Iterable[Hashable] = ()) -> None:
-        self._numbers = _Growing()
+        table = _Growing()
         for name in names:
-            self._numbers[name]
+            table[name]
+        self._held: _Growing | list[Hashable] = table
 
     def __len__(self) -> int:
-        return len(self._numbers)
+        return len(self._held)
 
     def names(self) -> list[Hashable]:
         """Names in the order of their numbers."""
-        return list(self._numbers)
+        return list(self._held)
+
+    def rest(self) -> None:
+        """Keep no more than the names until a number is asked for.
+
+        The table of the numbers takes some 60 bytes a name, 18 MB for the attributes of a few thousand sentences, and
+        training does not look into it; it is built again, about 0.25 microseconds a name, when it is needed.
+        """
+        self._held = list(self._held)
+
+    def _table(self) -> _Growing:
+        held = self._held  # looked at once: two threads may ask at the same time
+        if isinstance(held, list):
+            self._held = held = _Growing(zip(held, count()))
+        return held
 
     def numbers(self, names: Iterable[Hashable], *, grow: bool, count: int = -1) -> NDArray[np.int32]:
         """Numbers of names (``count`` of them, if known); unknown ones are added, or become -1.
 
         TypeError for a name that is not hashable.
         """
+        table = self._table()
         if grow:
-            found: Iterable[int] = map(self._numbers.__getitem__, names)
+            found: Iterable[int] = map(table.__getitem__, names)
         else:
-            found = map(self._numbers.get, names, repeat(-1))
+            found = map(table.get, names, repeat(-1))
         return np.fromiter(found, np.int32, count)
 
     def restricted(self, keep: NDArray[np.bool_]) -> AttributeIndex:
         """The index of the names kept, in their order."""
-        return AttributeIndex(name for name, kept in zip(self._numbers, keep, strict=True) if kept)
+        return AttributeIndex(name for name, kept in zip(self._held, keep, strict=True) if kept)
 
 
 @compiled

@@ -86,7 +86,7 @@ def checked_loss(value: Any, name: str, i: int) -> float:
     StructureError
         When it is no number, negative, not finite or too large.
     """
-    if type(value) is not float and not is_real(value):
+    if not isinstance(value, float) and not is_real(value):  # the first test is the short one
         raise StructureError(f"{name}: loss of example {i} is {' '.join(repr(value).split()):.40}; it must be a number")
     loss = float(value)
     if not 0.0 <= loss <= LARGEST:
@@ -97,7 +97,7 @@ def checked_loss(value: Any, name: str, i: int) -> float:
 
 
 class PlainData(NamedTuple):
-    """Feature vectors of the true outputs and the buffers of a visit, as one argument of the kernels."""
+    """Feature vectors of the true outputs, and the buffers of a visit."""
 
     truth_start: NDArray[np.int64]
     truth_index: NDArray[np.int32]
@@ -105,8 +105,6 @@ class PlainData(NamedTuple):
     scratch: NDArray[np.float64]
     part: NDArray[np.int32]
     coef: NDArray[np.float64]
-    keys: NDArray[np.int64]
-    values: NDArray[np.float64]
 
 
 @compiled
