@@ -72,7 +72,7 @@ class MarginEstimator(BaseEstimator):
     notes_: tuple[str, ...]
 
     def _check_parameters(self) -> None:
-        check_number(self, "C", low=0.0, low_allowed=False)
+        self._check_C()
         check_number(self, "tol", low=0.0)
         check_number(self, "max_passes", low=1, integral=True)
         if self.max_time is not None:
@@ -82,6 +82,9 @@ class MarginEstimator(BaseEstimator):
         if hasattr(self, "n_jobs"):
             resolve_n_jobs(self.n_jobs)
         check_random_state(getattr(self, "random_state", None))
+
+    def _check_C(self) -> None:
+        check_number(self, "C", low=0.0, low_allowed=False)
         Scaling.C(self.C)
 
     def _optimize(

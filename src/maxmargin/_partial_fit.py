@@ -21,7 +21,7 @@ Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _OF_FIT = (
     "certificate_", "history_", "support_", "support_vectors_", "dual_coef_", "dual_residual_", "n_support_", "kernel_",
-    "notes_", "n_mistakes_", "_warm",
+    "notes_", "n_mistakes_", "items_", "strengths_", "_warm",
 )  # fmt: skip
 
 
@@ -30,18 +30,20 @@ class Streams:
 
     Parameters
     ----------
-    estimator : KernelMachine
+    estimator : KernelMachine or SVMRanker
     n_problems : int
     start : float
         Taken off the targets, and given back to the intercept.
+    kind : type
+        Of the streams.
     """
 
-    def __init__(self, estimator: KernelMachine, n_problems: int, start: float = 0.0) -> None:
+    def __init__(self, estimator: Any, n_problems: int, start: float = 0.0, kind: type[Stream] = Stream) -> None:
         self.parameters, self.start = _parameters(estimator), start
         d = estimator.n_features_in_
-        self.each = [Stream(d, float(estimator.C), estimator._intercept) for _ in range(n_problems)]
+        self.each = [kind(d, float(estimator.C), estimator._intercept) for _ in range(n_problems)]
 
-    def check(self, estimator: KernelMachine) -> None:
+    def check(self, estimator: Any) -> None:
         """Refuse parameters that were changed while the stream went on."""
         for name, value in _parameters(estimator).items():
             if value != self.parameters[name]:
@@ -56,7 +58,7 @@ class Streams:
         d = self.each[0].steps.d
         return w[:, :d].copy(), w[:, d] + self.start if w.shape[1] > d else np.zeros(len(w))
 
-    def take_over(self, estimator: KernelMachine, n_rows: int) -> None:
+    def take_over(self, estimator: Any, n_rows: int) -> None:
         """What the estimator says of itself after a piece of so many rows that count; a fit before is forgotten."""
         estimator._forget(*_OF_FIT)
         estimator.solver_, estimator.solver_reason_ = "subgradient", "partial_fit sees each row once"
@@ -64,7 +66,7 @@ class Streams:
         estimator.n_samples_seen_ = getattr(estimator, "n_samples_seen_", 0) + n_rows
 
 
-def _parameters(estimator: KernelMachine) -> dict[str, Any]:
+def _parameters(estimator: Any) -> dict[str, Any]:
     names = ("C", "loss", "epsilon", "multi_class", "fit_intercept", "penalize_intercept")
     return {name: getattr(estimator, name) for name in names if hasattr(estimator, name)}
 

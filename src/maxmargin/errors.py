@@ -24,10 +24,14 @@ class FileFormatError(DataError):
 
 
 class InseparableError(DataError):
-    """No hyperplane separates the classes. ``rows`` are the numbers of a few that show it, in rising order."""
+    """No hyperplane separates the classes, or no weights put all pairs in order.
 
-    def __init__(self, problem: str, rows: Sequence[int] = ()) -> None:
-        self.rows = tuple(rows)
+    ``rows`` are the numbers of a few that show it, in rising order. Of rankings ``pairs`` are those that contradict
+    each other, each as the rows of the better and of the worse one.
+    """
+
+    def __init__(self, problem: str, rows: Sequence[int] = (), pairs: Sequence[tuple[int, int]] = ()) -> None:
+        self.rows, self.pairs = tuple(rows), tuple(pairs)
         super().__init__(problem)
 
 

@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+import math
+import numbers
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._estimator import MarginEstimator, check_sample_weight
 from ._notes import about_order, about_scales
+from ._partial_fit import Streams
 from .errors import DataError
 from .metrics import ndcg, query_numbers
 from .solvers.base import WarmStart
+from .solvers.hard_margin import HardMargin
 from .solvers.linear.automatic import Automatic
 from .solvers.linear.rows import Rows
+from .solvers.linear.separation import Conflict
 from .solvers.loop import Result, run_to_tolerance
 from .solvers.ranking.comparisons import difference_task, item_numbers
+from .solvers.ranking.hard import enough_of, pose, refuse
 from .solvers.ranking.newton import TruncatedNewton
 from .solvers.ranking.queries import Queries, group
+from .solvers.ranking.stream import QueryStream
 from .solvers.ranking.task import RankingTask, check_pairs
 from .structures.base import check_magnitude
 from .structures.values import check_sparse
@@ -33,6 +42,13 @@ Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
+def _can_stream(estimator: SVMRanker) -> bool:
+    """Whether there is a ``partial_fit``; an AttributeError says why not."""
+    if estimator._hard:
+        raise AttributeError(f"{type(estimator).__name__}: partial_fit is for a finite C, not for {estimator.C!r}")
+    return True
+
+
 class SVMRanker(MarginEstimator):
     """Linear ranking SVM with a certificate.
 
@@ -41,23 +57,32 @@ class SVMRanker(MarginEstimator):
     of ``m`` documents costs ``O(m log m)``. The prediction is the score ``<w, x>``; there is no intercept, which would
     change no order.
 
+    With ``C=inf`` no slack is bought: ``1/2 |w|^2`` is minimised subject to ``<w, x_a - x_b> >= 1`` for every such
+    pair, still without a list of them (:mod:`maxmargin.solvers.ranking.hard`). The weights returned have all these
+    margins, and the certificate's ``dual`` is the dual value of some pairs. Data that no weights put in order are
+    refused with pairs that contradict each other, though without any one of them the others would not; what is too
+    near to that counts as such, see :class:`~maxmargin.HardMarginSVM`.
+
     Parameters
     ----------
     C : float, default=1.0
-        Weight of the slack of each single pair: divide by the number of pairs for a mean over them.
+        Weight of the slack of each single pair: divide by the number of pairs for a mean over them. Infinite: no slack
+        is allowed, and the loss and weights have no effect, but that what has the weight 0 is left out.
     loss : {"hinge", "squared_hinge"}, default="hinge"
     tol : float, default=1e-3
         Relative duality gap at which to stop.
     max_passes : int, default=10000
-        Passes over the data: each product with the Hessian, gradient or evaluation is one.
+        Passes over the data: each product with the Hessian, gradient or evaluation is one. With ``C=inf`` also each
+        pass over the pairs at hand, but for those that look for first weights with all margins.
     max_time : float, optional
-        Seconds.
+        Seconds; with ``C=inf`` as ``max_passes``.
     random_state : int or RandomState, optional
-        Order of the visits in :meth:`fit_comparisons`; :meth:`fit` has no chance in it.
+        Order of the visits in :meth:`fit_comparisons` and with ``C=inf``; :meth:`fit` else has no chance in it.
     verbose : int, default=0
         1 shows progress, 2 every pass.
     warm_start : bool, default=False
-        Start from the weights of the last fit, where there are as many features. For :meth:`fit` alone:
+        Start from the weights of the last fit, where there are as many features (with ``C=inf``: look first at the
+        pairs that they have in wrong order). For :meth:`fit` alone:
         :meth:`fit_comparisons` refuses it, as its solvers start from multipliers of comparisons, which weights do not
         tell.
     callback : callable, optional
@@ -68,6 +93,7 @@ class SVMRanker(MarginEstimator):
     coef_ : array of shape (n_features,)
     certificate_ : Certificate
         Its risk is the share of training pairs in wrong order, equal scores included; its bound is their mean slack.
+        With ``C=inf`` both are 0.
     notes_ : tuple of str
         See :class:`~maxmargin.SVMClassifier`.
     history_ : list of Record
@@ -79,6 +105,8 @@ class SVMRanker(MarginEstimator):
         After :meth:`fit_comparisons`: names of the items, or their numbers.
     strengths_ : array of shape (n_items,)
         After :meth:`fit_comparisons`: scores of the items, see :meth:`strength_table`.
+    n_samples_seen_ : int
+        Documents of positive weight, after :meth:`partial_fit`.
 
     Examples
     --------
@@ -89,12 +117,17 @@ class SVMRanker(MarginEstimator):
     >>> teams = SVMRanker(C=10.0, tol=1e-6).fit_comparisons(None, ["Ajax", "Bonn"], ["Bonn", "Celta"])
     >>> [(name, round(strength, 2)) for name, strength in teams.strength_table()]
     [('Ajax', 1.0), ('Bonn', 0.0), ('Celta', -1.0)]
+    >>> hard = SVMRanker(C=float("inf")).fit([[0.0], [1.0], [5.0], [7.0]], [1, 2, 1, 2], qid=["a", "a", "b", "b"])
+    >>> round(float(hard.coef_[0]), 6), hard.certificate_.relative_gap <= 1e-3
+    (1.0, True)
     """
 
     coef_: Reals
     solver_reason_: str
     items_: NDArray[Any]
     strengths_: Reals
+    n_samples_seen_: int
+    _intercept: Literal["none"] = "none"
 
     def __init__(
         self,
@@ -156,36 +189,116 @@ class SVMRanker(MarginEstimator):
 
         Raises
         ------
+        InseparableError
+            With ``C=inf``, when no weights put all pairs in order: ``pairs`` has a few that show it, each as the rows
+            of the better and the worse document, and ``rows`` the numbers of all these.
         ValueError
-            For invalid parameters or data (no pair at all, NaN, wrong shapes): says which and where.
+            For invalid parameters or other data (no pair at all, NaN, wrong shapes): says which and where.
         KeyboardInterrupt
             After Ctrl-C, with the best model so far already stored.
         """
         self._check()
-        check_sparse(X)
-        X, grades = validate_data(
-            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=True, multi_output=False
-        )
-        grades = np.asarray(grades, np.float64)
-        check_magnitude(X.data if sp.issparse(X) else X)
-        queries, factor = _grouped(grades, qid, sample_weight, document_weight)
-        initial = None
+        X, grades = self._graded(X, y, reset=True)
+        queries, factor, _ = _grouped(grades, qid, sample_weight, document_weight, equal=self._hard)
+        if not len(queries.pairs):
+            where = "" if sample_weight is None and document_weight is None else " of positive weight"
+            raise DataError(
+                f"no comparable pairs among n_samples={len(grades)} documents: every query{where} has one document or "
+                "one grade only; check y and qid"
+            )
+        first = None
         if self.warm_start and getattr(self, "coef_", np.empty(0)).shape == (X.shape[1],):
-            initial = WarmStart(self.coef_)
-        task = RankingTask(
-            Rows(X), queries, factor, self.loss, float(self.C), float(self.tol), name=type(self).__name__, warm=initial
-        )
-
-        def run(**limits: Any) -> Result:
-            return run_to_tolerance(task, TruncatedNewton(), **limits)
-
-        result = self._watched(run)
+            first = self.coef_
+        if self._hard:
+            result = self._fit_hard(X, queries, first, qid)
+        else:
+            task = RankingTask(
+                Rows(X), queries, factor, self.loss, float(self.C), float(self.tol), name=type(self).__name__,
+                warm=None if first is None else WarmStart(first),
+            )  # fmt: skip
+            result = self._watched(lambda **limits: run_to_tolerance(task, TruncatedNewton(), **limits))
         self.coef_ = result.w
-        self._forget("items_", "strengths_")
+        self._forget("items_", "strengths_", "_streams", "n_samples_seen_")
         least = float(factor.min()) * float(queries.weight.min()) ** 2  # of a pair
-        self._keep_notes(self._notes(X, result, float(task.weight.sum()), least))
-        self.solver_reason_ = ONE_FOR_PAIRS
+        self._keep_notes(self._notes(X, result, float(factor @ queries.pairs), least))
+        self.solver_reason_ = ONE_FOR_PAIRS if not self._hard else result.reason
         self._finish(result)
+        return self
+
+    def _fit_hard(self, X: Any, queries: Queries, first: Reals | None, qid: Any) -> Result:
+        """The hard margin of all pairs; refuses data that have none."""
+        name, rng = type(self).__name__, np.random.default_rng(self._seed())
+        posed = pose(Rows(X), queries, float(self.tol), name, rng, first, int(self.max_passes))
+        if isinstance(posed, list):
+            names = None if qid is None else np.asarray(qid)
+
+            def what(a: int, b: int) -> str:
+                return f"row {a} above row {b}" + (
+                    "" if names is None else f" (query {names[a : a + 1].tolist()[0]!r:.40})"
+                )
+
+            refuse(name, posed, what, sorted({row for pair in posed for row in pair}))
+        task, solver = posed
+        result = self._watched(lambda **limits: run_to_tolerance(task, solver, **limits))
+        result.certificate = replace(result.certificate, C=math.inf)
+        return result
+
+    @available_if(_can_stream)
+    def partial_fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        qid: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        document_weight: ArrayLike | None = None,
+    ) -> SVMRanker:
+        """Learn from the next queries of a stream, visiting each once, in the order of their first documents.
+
+        Every call has one or more whole queries: what has the same name in another call is another query. After ``n``
+        queries in all, of any number of calls, the objective is that of :meth:`fit` for these queries with the same
+        ``C``, and each step is one along a subgradient of the loss of all pairs of a query, ``O(m log m)`` for ``m``
+        documents; see :mod:`maxmargin.solvers.ranking.stream`. Queries without a pair add nothing; so does a call that
+        has no pair at all, which may well happen in a stream (weights are 0 until there is one). There is no
+        ``certificate_``: it would need the documents that are gone. A fit before is forgotten, and a later one forgets
+        the stream. ``tol``, the limits, ``warm_start``, ``verbose`` and ``callback`` play no part. Such a model has no
+        model file, which keeps a certificate.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+        y : array of shape (n,)
+        qid : array of shape (n,), optional
+        sample_weight : array of shape (n,) or (n_queries,), optional
+        document_weight : array of shape (n,), optional
+            All as in :meth:`fit`.
+
+        Returns
+        -------
+        SVMRanker
+            This estimator, with ``coef_`` and ``n_samples_seen_``.
+
+        Raises
+        ------
+        ValueError
+            For invalid parameters or data, and for parameters changed between two calls.
+        AttributeError
+            With ``C=inf``: there is no such method then.
+        KeyboardInterrupt
+            After Ctrl-C, when the piece has been used in part.
+        """
+        self._check()
+        streams: Streams | None = vars(self).get("_streams")
+        if streams is not None:
+            streams.check(self)
+        X, grades = self._graded(X, y, reset=streams is None)
+        queries, factor, n_rows = _grouped(grades, qid, sample_weight, document_weight)
+        if streams is None:
+            streams = self._streams = Streams(self, 1, kind=QueryStream)
+        stream = streams.each[0]
+        assert isinstance(stream, QueryStream)
+        stream.take_queries(X, queries, factor, self.loss)
+        self.coef_ = streams.weights()[0][0]
+        streams.take_over(self, n_rows)
         return self
 
     def fit_comparisons(
@@ -230,9 +343,12 @@ class SVMRanker(MarginEstimator):
 
         Raises
         ------
+        InseparableError
+            With ``C=inf``, when no weights put all wins in order: ``rows`` has the numbers of a few comparisons that
+            show it, and ``pairs`` the numbers of their winners and losers.
         ValueError
-            For invalid parameters or data (unknown items, an item against itself, wrong shapes, ``warm_start=True``):
-            says which and where.
+            For invalid parameters or data (unknown items, an item against itself, wrong shapes, ``warm_start=True``,
+            ties with ``C=inf``): says which and where.
         KeyboardInterrupt
             After Ctrl-C, with the best model so far already stored.
         """
@@ -253,22 +369,49 @@ class SVMRanker(MarginEstimator):
         weight, weight_of_ties = _weights(sample_weight, len(pairs)), _weights(tie_weight, len(tied), "tie_weight")
         if not (isinstance(tie_margin, int | float | np.number) and 0.0 <= float(tie_margin) < np.inf):
             raise ValueError(f"tie_margin must be a finite number >= 0, not {tie_margin!r}")
+        if self._hard and weight_of_ties.any() and len(tied):
+            raise DataError(
+                "SVMRanker: C=inf is for wins only, as weights that are scaled up to the margins of wins break ties; "
+                "leave the ties out, or use a finite C"
+            )
+        loss, C = self.loss, float(self.C)
+        solver: Automatic | HardMargin = Automatic()
+        if self._hard:
+            loss, weight = "hinge", np.sign(weight)
+            C = self._enough(X, pairs[weight > 0.0], np.flatnonzero(weight), names)
+            solver = HardMargin(solver)
         task = difference_task(
-            X, pairs, tied, weight, weight_of_ties, float(tie_margin), self.loss, float(self.C), float(self.tol),
+            X, pairs, tied, weight, weight_of_ties, float(tie_margin), loss, C, float(self.tol),
             np.random.default_rng(self._seed()), type(self).__name__,
         )  # fmt: skip
 
-        def run(**limits: Any) -> Result:
-            return run_to_tolerance(task, Automatic(), **limits)
-
-        result = self._watched(run)
+        result = self._watched(lambda **limits: run_to_tolerance(task, solver, **limits))
+        if self._hard:
+            result.certificate = replace(result.certificate, C=math.inf)
         self.coef_ = result.w
         self.items_, self.strengths_ = names, np.asarray(X @ result.w)
         wins = task.weight[: int((weight > 0.0).sum())]
         self._keep_notes(self._notes(X, result, float(wins.sum()), None if len(tied) else float(wins.min())))
         self.solver_reason_ = result.reason
+        self._forget("_streams", "n_samples_seen_")
         self._finish(result)
         return self
+
+    def _enough(self, X: Any, wins: Ints, places: Ints, names: NDArray[Any]) -> float:
+        """A ``C`` with which the soft margin of the wins is the hard one; refuses wins that have none."""
+        if not len(wins):
+            return 1.0  # there is another message
+        name = type(self).__name__
+        found = enough_of(Rows(X[wins[:, 0]] - X[wins[:, 1]]), name)
+        if not isinstance(found, Conflict):
+            return found
+        rows = np.sort(found.rows)
+        said = {(int(a), int(b)): k for (a, b), k in zip(wins[rows], places[rows], strict=True)}
+
+        def what(a: int, b: int) -> str:
+            return f"{names[[a]].tolist()[0]!r:.40} above {names[[b]].tolist()[0]!r:.40} (comparison {said[a, b]})"
+
+        refuse(name, list(said), what, list(said.values()))
 
     def strength_table(self) -> list[tuple[Any, float]]:
         """Items and their scores after :meth:`fit_comparisons`, the strongest first."""
@@ -287,10 +430,32 @@ class SVMRanker(MarginEstimator):
         """Mean NDCG@10 over the queries, with the grades as gains; see :func:`maxmargin.metrics.ndcg`."""
         return ndcg(y, self.predict(X), qid)
 
+    def _graded(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Reals]:
+        """Rows and grades, checked."""
+        check_sparse(X)
+        X, grades = validate_data(
+            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=True, multi_output=False,
+            reset=reset,
+        )  # fmt: skip
+        check_magnitude(X.data if sp.issparse(X) else X)
+        return X, np.asarray(grades, np.float64)
+
     def _notes(self, X: Any, result: Result, total: float, least: float | None) -> list[str]:
         """Notes on the features and the weights; see :func:`~maxmargin._notes.about_order`."""
-        notes = about_scales(X, getattr(self, "feature_names_in_", None), shifts=True, C=float(self.C))
+        names = getattr(self, "feature_names_in_", None)
+        if self._hard:
+            return about_scales(X, names, shifts=True)
+        notes = about_scales(X, names, shifts=True, C=float(self.C))
         return notes + about_order(result.certificate, self.loss, float(self.C), total, least, float(self.tol), notes)
+
+    @property
+    def _hard(self) -> bool:
+        """Whether no slack is allowed."""
+        return isinstance(self.C, numbers.Real) and math.isinf(self.C) and self.C > 0.0
+
+    def _check_C(self) -> None:
+        if not self._hard:
+            super()._check_C()
 
     def _check(self) -> None:
         self._check_parameters()
@@ -331,21 +496,25 @@ class SVMRanker(MarginEstimator):
         self.solver_reason_ = str(parts.get("solver_reason", ONE_FOR_PAIRS))
 
 
-def _grouped(grades: Reals, qid: Any, sample_weight: Any, document_weight: Any) -> tuple[Queries, Reals]:
-    """Queries with pairs and their weights, all positive."""
+def _grouped(
+    grades: Reals, qid: Any, sample_weight: Any, document_weight: Any, *, equal: bool = False
+) -> tuple[Queries, Reals, int]:
+    """Queries with pairs, their weights, all positive, and the number of documents of positive weight.
+
+    With ``equal`` all positive weights are 1.
+    """
     n = len(grades)
     number = query_numbers(qid, n)
     factor = _factors(sample_weight, number)
     each = None if document_weight is None else _weights(document_weight, n, "document_weight")
+    if equal:
+        factor, each = (None if weight is None else np.sign(weight) for weight in (factor, each))
     queries = group(grades, number, None if factor is None else factor > 0.0, each)
-    if not len(queries.pairs):
-        where = "" if factor is None and each is None else " of positive weight"
-        raise DataError(
-            f"no comparable pairs among n_samples={n} documents: every query{where} has one document or one grade "
-            "only; check y and qid"
-        )
     check_pairs(queries, "document_weight")
-    return queries, np.ones(len(queries.pairs)) if factor is None else factor[queries.number]
+    counts = np.ones(n, np.bool_) if each is None else each > 0.0
+    if factor is not None:
+        counts &= factor[number] > 0.0
+    return queries, np.ones(len(queries.pairs)) if factor is None else factor[queries.number], int(counts.sum())
 
 
 def _factors(sample_weight: Any, number: Ints) -> Reals | None:

@@ -218,12 +218,17 @@ def test_a_ranker_saved_from_python(ok: Run, folder: Path) -> None:
     first, second = (float(line) for line in ok("predict", "m", "-", stdin="1:1\n3:1\n").out.splitlines())
     assert first > second
     assert "task ranking" in ok("inspect", "m").out
+    save_model(SVMRanker(C=math.inf).fit(np.eye(3), [2, 1, 0]), "m")  # the hard margin has no option of its own
+    assert ok("predict", "m", "-", stdin="1:1\n3:1\n").out.splitlines()
+    assert "task ranking" in ok("inspect", "m").out
+    assert json.loads(ok("inspect", "m", "--json").out)["certificate"]["C"] is None
 
 
 def test_options_that_a_ranker_does_not_have(run: Run, ok: Run, letor: str) -> None:
     ok("train", letor, "-o", "m")
     for argv, message in (
         (["train", letor, "--solver", "auto"], "--solver cannot go with task ranking; it is for multiclass, binary, "),
+        (["train", letor, "-C", "inf"], "argument -C: must be a number > 0, not 'inf'"),
         (["train", letor, "--epsilon", "0"], "--epsilon cannot go with task ranking; it is for regression"),
         (
             ["train", letor, "--kernel", "rbf"],

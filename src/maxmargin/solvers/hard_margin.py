@@ -13,6 +13,7 @@ come nearest to the weights of the solver, ``L^T beta = w``, over the rows of th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,7 +26,7 @@ from .kernel.factor import linear_task_of
 from .kernel.task import KernelTask
 from .linear.task import LinearTask
 
-__all__ = ["HardMargin"]
+__all__ = ["HardMargin", "scaled_to_margins"]
 
 Reals = NDArray[np.float64]
 _INNER = 1e-10
@@ -131,21 +132,30 @@ class _KernelRun(_HardRun):
         return float(value)
 
 
-def _with_margins(task: LinearTask | KernelTask, w: Reals, free: bool) -> Reals:
-    """The weights scaled so that the smallest margin is 1; as they are where they do not separate."""
-    sign = task.terms.sign[:, 0]
-    scores = task.scores(w)
-    out = w.copy()
-    if free:
-        shift = 0.5 * float(scores[sign > 0.0].min() + scores[sign < 0.0].max())
-        out[-1] -= shift
-        scores = scores - shift
-    least = float((sign * scores).min())
-    if not least > 0.0:
+def scaled_to_margins(w: Reals, least: Callable[[Reals], float]) -> Reals:
+    """The weights scaled so that the smallest margin ``least(w)`` is 1; as they are where it is not positive."""
+    margin = least(w)
+    if not margin > 0.0:
         return w
-    out /= least
+    out = w / margin
     growth = np.finfo(np.float64).eps
-    while not float((sign * task.scores(out)).min()) >= 1.0 and growth < 1.0:  # rounding
+    while not least(out) >= 1.0 and growth < 1.0:  # rounding
         out *= 1.0 + growth
         growth *= 2.0
     return out
+
+
+def _with_margins(task: LinearTask | KernelTask, w: Reals, free: bool) -> Reals:
+    """The weights scaled so that the smallest margin is 1; as they are where they do not separate."""
+    sign = task.terms.sign[:, 0]
+
+    def least(v: Reals) -> float:
+        return float((sign * task.scores(v)).min())
+
+    out = w
+    if free:
+        scores = task.scores(w)
+        out = w.copy()
+        out[-1] -= 0.5 * float(scores[sign > 0.0].min() + scores[sign < 0.0].max())
+    scaled = scaled_to_margins(out, least)
+    return w if scaled is out else scaled

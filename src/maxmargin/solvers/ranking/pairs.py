@@ -13,7 +13,7 @@ import numpy as np
 
 from ..._compiled import compiled
 
-__all__ = ["list_window", "short_pairs", "sort_queries", "window_size"]
+__all__ = ["list_window", "short_pairs", "sort_queries", "window_size", "worst_partners"]
 
 
 @compiled
@@ -126,3 +126,41 @@ def list_window(scores, grade, start, order, low, high, better, worse):
                     better[n], worse[n] = a, order[at]
                     n += 1
     return n
+
+
+@compiled
+def worst_partners(scores, grade, n_grades, start, below, above):
+    """For each document the partner with which it makes its pair of the smallest margin, -1 where there is none.
+
+    Parameters
+    ----------
+    scores : float64 array of shape (m,)
+    grade : int64 array of shape (m,)
+        Rank of the grade within its query, from 0; each of them occurs.
+    n_grades : int64 array of shape (n_queries,)
+    start : int64 array of shape (n_queries + 1,)
+    below, above : int64 arrays of shape (m,)
+        Filled: the document of the highest score among those of lower grades, and that of the lowest score among those
+        of higher grades.
+    """
+    best = np.empty((2, n_grades.max()), np.int64)
+    for q in range(len(start) - 1):
+        lo, hi, n = start[q], start[q + 1], n_grades[q]
+        for g in range(n):
+            best[0, g] = best[1, g] = -1
+        for k in range(lo, hi):
+            g = grade[k]
+            if best[0, g] < 0 or scores[k] > scores[best[0, g]]:
+                best[0, g] = k
+            if best[1, g] < 0 or scores[k] < scores[best[1, g]]:
+                best[1, g] = k
+        for g in range(1, n):
+            if scores[best[0, g - 1]] > scores[best[0, g]]:
+                best[0, g] = best[0, g - 1]
+            h = n - 1 - g
+            if scores[best[1, h + 1]] < scores[best[1, h]]:
+                best[1, h] = best[1, h + 1]
+        for k in range(lo, hi):
+            g = grade[k]
+            below[k] = best[0, g - 1] if g > 0 else -1
+            above[k] = best[1, g + 1] if g < n - 1 else -1

@@ -230,6 +230,11 @@ class PairLoss:
         return np.asarray(self.task.each * total)
 
     @property
+    def descent(self) -> Reals:
+        """The same for the loss itself: minus a subgradient where the hinge is not smoothed."""
+        return self.beta if self.task.squared else np.asarray(self.task.each * self._below_one[0])
+
+    @property
     def degree(self) -> Reals:
         """Diagonal of the Hessian of the loss in the scores."""
         return np.asarray(self.task.each * self.factor * self._window.degree)
