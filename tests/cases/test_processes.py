@@ -163,6 +163,7 @@ def everything(run_python: RunPython) -> dict[str, Any]:
     return result
 
 
+@pytest.mark.slow
 def test_without_the_compiler(run_python: RunPython, everything: dict[str, Any]) -> None:
     """Indices out of bounds are errors there: this also tells whether compiled code reads what is not its own."""
     found = json.loads(run_python(FIT_EVERYTHING, env={"NUMBA_DISABLE_JIT": "1"}))

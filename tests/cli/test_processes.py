@@ -122,6 +122,7 @@ def test_a_killed_program_leaves_nothing(how: signal.Signals, slow: str) -> None
     assert sorted(os.listdir()) == ["m", slow]
 
 
+@pytest.mark.slow
 def test_training_goes_on_when_nobody_listens(slow: str) -> None:
     """A pipe whose reader has left, a full device, a closed descriptor: the model is written all the same."""
     options = ["train", slow, "-o", "m", "--max-passes", "5", "--tol", "0", "-v"]
