@@ -199,6 +199,10 @@ class Run(ABC):
         """Slacks and risks under ``w``; a run may keep the planes it meets."""
         return self.task.evaluate(w)
 
+    def change_way(self) -> bool:
+        """Take another algorithm where this one no longer moves; False if there is none."""
+        return False
+
     def planes(self) -> Planes | None:
         """The working set, for a later warm start."""
         return None

@@ -297,6 +297,7 @@ class _Loop:
         self.began = time.perf_counter()
         self.passes = 0
         self.history: list[Record] = []
+        self.way = 0  # where the history of the algorithm at work begins
         self.best: tuple[Certificate, Reals | _Sparse] | None = None
         self.borrowed = False
         self.best_dual: float = getattr(task, "floor", 0.0)  # losses are at least 0, and so is the optimum
@@ -365,7 +366,9 @@ class _Loop:
             if step.settled:
                 return Status.STANDSTILL
             if self._stalled():
-                return Status.STALLED
+                if not run.change_way():
+                    return Status.STALLED
+                self.way = len(self.history)
             if self.passes + 2 > self.max_passes:  # another pass and its certificate
                 return Status.PASS_LIMIT
             if self._seconds() >= self.max_time:
@@ -467,7 +470,7 @@ class _Loop:
 
     def _stalled(self) -> bool:
         """No exact figure moved over the last five evaluations."""
-        exact = [r for r in self.history[-12:] if r.exact]
+        exact = [r for r in self.history[max(len(self.history) - 12, self.way) :] if r.exact]
         if len(exact) < 6:
             return False
         old, new = exact[-6], exact[-1]

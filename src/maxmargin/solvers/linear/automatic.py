@@ -34,7 +34,7 @@ _FIRST_LOOK = 8
 _ITERATIONS = 25
 # passes of coordinate ascent, whatever else costs: there estimators give up by default; and from when on it is believed
 # that they will not suffice
-_MOST, _LATE = 1000, 250
+_MOST, _LATE, _LAST = 1000, 250, 900
 _WIDEST = 4000
 # when shrunk rows are taken back the gap jumps for a pass or two: later on, one slow look does not decide
 _IN_A_ROW, _EARLY = 3, 32
@@ -96,7 +96,7 @@ class _Switching(Run):
             self.label, self.reason = first.name, "its passes are cheap and it converges fast here"
         self.optimism = self.run.optimism
         self.gaps: list[float] = []
-        self.slow, self.work = 0, 0.0
+        self.slow, self.work, self.looks = 0, 0.0, 0
         self.before: tuple[Reals, float, float] | None = None
         self.point: Reals | None = None
 
@@ -104,16 +104,17 @@ class _Switching(Run):
         step = self.run.advance()
         if self.label == self.second.name:
             return step
-        self.gaps.append(step.gap / max(step.dual + step.gap, 1e-300))
+        self.gaps.append(step.gap / max(step.dual + step.gap, 1e-300) if step.gap < math.inf else 1.0)
         self.work += step.work
         if self.budget == math.inf or len(self.gaps) < _FIRST_LOOK:
             return step
         done, remaining = len(self.gaps), passes_to_go(self.gaps, self.task.tol)
         late = done >= _LATE and remaining > max(_MOST - done, 0)
+        last = done + self.looks >= _LAST  # no promise was kept
         self.slow = self.slow + 1 if remaining > self.budget or late else 0
         # after as much work as the other way costs that one is taken, whatever the progress promises: then neither
         # choice costs more than twice the better one
-        if self.work >= self.budget or self.slow >= (1 if done < _EARLY else _IN_A_ROW):
+        if last or self.work >= self.budget or self.slow >= (1 if done < _EARLY else _IN_A_ROW):
             self._switch(remaining)
         return step
 
@@ -123,9 +124,8 @@ class _Switching(Run):
         known = [self.run.weights().copy(), *([] if task.warm is None else [task.warm.w])]
         objective, best = min(((task.objective(w), w) for w in known), key=lambda pair: pair[0])
         self.before = (best, objective, value)
-        self.run = _Left(
-            task, best, value
-        )  # what is left of coordinate ascent: its arrays are as many as those to come
+        # what is left of coordinate ascent: its arrays are as many as those to come
+        self.run = _Left(task, best, value)
         if isinstance(task, LinearTask):
             task.warm = WarmStart(best)  # better to begin with than any simple ones
         self.run = self.second.start(task)
@@ -137,7 +137,15 @@ class _Switching(Run):
                 if remaining > self.budget or self.work >= self.budget
                 else f"more than the {_MOST} there are by default"
             )
+            if remaining < math.inf
+            else "coordinate ascent stands still (unscaled features or a large C)"
         )
+
+    def change_way(self) -> bool:
+        if self.label == self.second.name or self.budget == math.inf:
+            return False
+        self._switch(math.inf)
+        return True
 
     def weights(self) -> Reals:
         return self.run.weights() if self.point is None else self.point
@@ -148,6 +156,7 @@ class _Switching(Run):
     def dual(self) -> float:
         """What coordinate ascent had found is not lost, as long as it is the better."""
         value, self.point = self.run.dual(), None
+        self.looks += 1
         if self.before is not None:
             w, objective, lower = self.before
             value = max(value, lower)

@@ -37,6 +37,7 @@ Ints = NDArray[np.int64]
 # Square of the constant feature over the mean squared norm of the rows, where the intercept is free: more of it makes
 # the rows slow, with none the sum of beta turns to and fro (measured on text and on dense rows).
 _PENALTY = 0.03
+_LEVEL = 1e-12
 _AHEAD = 4  # rows that are being loaded
 
 # entries of the state of a run: gap of the visits, growth of the gains, largest and smallest projected slope, value of
@@ -171,7 +172,7 @@ class _CoordinateRun(Run):
         self.point = np.zeros(task.n_weights)
         self.average = average_for(self.w, n, d)
         self.stride, self.longest = 1.0, 5.0
-        self.total, self.responded = 0.0, True
+        self.total, self.idle, self.between = 0.0, 0, (-np.inf, np.inf)
         if task.warm is not None and self.a.any():
             self._begin(task.warm.w)
         self.visited = np.ones(n, bool)
@@ -203,26 +204,48 @@ class _CoordinateRun(Run):
         dual = float(state[_GAIN]) - 0.5 * float(self.w @ self.w)
         if task.intercept == "free":  # of the shifted problem
             dual -= state[_SHIFT] * state[_SUM]
-        if task.intercept == "free":
             self._move_shift()
+            if self.idle > 1 and abs(self.total) > _LEVEL * float(self.a.sum()):
+                gap = np.inf  # the visits saw none, but the sum of beta is not 0
         if self.average is not None:
             self.average.add(self.w)
         if self.options.shrinking:
             self._leave_out(order[~kept])
+            if self.idle:  # the shift makes long steps
+                self._take_all_back()
         return Step(1, gap, dual, work=len(order) / max(rows.shape[0], 1))
 
     def _move_shift(self) -> None:
-        """A step of the multiplier. No row responds where all are at a bound: then the next evaluation moves it."""
-        total, response = self.state[_SUM], self.state[_RESPONSE]
+        """A step of the multiplier.
+
+        No row responds where all are at a bound, as with a small ``C``. Then an evaluation moves it once, to the
+        intercept that it finds the best; after that it grows in the direction of the sum, and is halved between two
+        values that give sums of either sign, until rows respond.
+        """
+        state = self.state
+        total, response, used = float(state[_SUM]), float(state[_RESPONSE]), float(state[_SHIFT])
+        safe = float(state[_CONSTANT]) ** 2  # the step of the method of multipliers, which always converges
         if response > 0.0:
+            self.idle, self.between = 0, (-np.inf, np.inf)
             if total * self.total < 0.0:
                 self.stride, self.longest = 0.5 * self.stride, 0.7 * self.longest
             elif abs(total) > 0.8 * abs(self.total):
                 self.stride = min(1.5 * self.stride, self.longest)
-            safe = float(self.state[_CONSTANT]) ** 2  # the step of the method of multipliers, which always converges
-            self.state[_SHIFT] += max(self.stride / response, safe) * total
-        self.responded = response > 0.0
-        self.total, self.state[_RESPONSE] = total, 0.0
+            state[_SHIFT] += max(self.stride / response, safe) * total
+        else:
+            if not self.idle and total * self.total < 0.0:  # the last step of rows that responded was too long
+                self.stride, self.longest = 0.5 * self.stride, 0.7 * self.longest
+            self.idle += 1
+            low, high = (used, self.between[1]) if total > 0.0 else (self.between[0], used)
+            if np.isfinite(high - low) and high - low <= _LEVEL * (abs(low) + abs(high)):  # the other side has moved
+                low, high = (used, np.inf) if total > 0.0 else (-np.inf, used)
+                self.idle = 2
+            self.between = low, high
+            if np.isfinite(high - low):
+                state[_SHIFT] = 0.5 * (low + high)
+            elif self.idle > 1:
+                state[_SHIFT] += safe * 4.0 ** min(self.idle, 30) * total
+        self.total, state[_RESPONSE] = total, 0.0
 
     def _leave_out(self, rows: Ints) -> None:
         """The next passes go without these rows; the estimate of the gap takes theirs for 0."""
@@ -254,7 +277,7 @@ class _CoordinateRun(Run):
 
     def dual(self) -> float:
         self.point, value = self.task.from_dual(self.a)
-        if self.task.intercept == "free" and not self.responded:
+        if self.task.intercept == "free" and self.idle == 1:
             self.state[_SHIFT] = self.point[-1] - self.state[_CONSTANT] * self.w[-1]
         if self.average is not None and self.average.passes:
             mean = self.average.mean[: len(self.point)].copy()
