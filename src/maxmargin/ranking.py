@@ -24,7 +24,7 @@ from .solvers.hard_margin import HardMargin
 from .solvers.linear.automatic import Automatic
 from .solvers.linear.rows import Rows
 from .solvers.linear.separation import Conflict
-from .solvers.loop import Result, run_to_tolerance
+from .solvers.loop import Result, check_costs, run_to_tolerance
 from .solvers.ranking.comparisons import difference_task, item_numbers
 from .solvers.ranking.hard import enough_of, pose, refuse
 from .solvers.ranking.newton import TruncatedNewton
@@ -292,6 +292,7 @@ class SVMRanker(MarginEstimator):
             streams.check(self)
         X, grades = self._graded(X, y, reset=streams is None)
         queries, factor, n_rows = _grouped(grades, qid, sample_weight, document_weight)
+        check_costs(float(self.C) * factor[factor > 0.0], type(self).__name__)
         if streams is None:
             streams = self._streams = Streams(self, 1, kind=QueryStream)
         stream = streams.each[0]

@@ -310,3 +310,12 @@ def test_only_plus_infinity_is_a_hard_margin() -> None:
     for C in (-INF, math.nan, 0.0, "inf"):
         with pytest.raises(ValueError, match="C must be a finite number > 0"):
             SVMRanker(C=C).fit([[0.0], [1.0]], [0, 1])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("X", [np.ones((2, 1)), np.zeros((4, 2))])
+def test_equal_documents_alone_contradict_each_other(X: Any) -> None:
+    grades = np.arange(len(X)) % 2
+    with pytest.raises(InseparableError, match="same features") as caught:
+        SVMRanker(C=np.inf).fit(X, grades, qid=np.arange(len(X)) // 2)
+    better, worse = caught.value.pairs[0]
+    assert grades[better] > grades[worse]

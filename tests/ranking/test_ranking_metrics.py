@@ -106,6 +106,7 @@ def test_precision_of_several_queries() -> None:
 def test_query_names() -> None:
     assert query_numbers(None, 2).tolist() == [0, 0]
     assert query_numbers([2**62 + 1, 2**62, 2**62 + 1], 3).tolist() == [1, 0, 1]
+    assert query_numbers([1, "1", 1, "a"], 4).tolist() == [0, 1, 0, 2]  # not one query
     assert query_numbers(np.array([2**63, 2**63 + 1], np.uint64), 2).tolist() == [0, 1]
     assert query_numbers(["b", "a", "b"], 3).tolist() == [1, 0, 1]
     assert query_numbers(np.array([2**70, 3, 2**70], object), 3).tolist() == [1, 0, 1]

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from maxmargin import SVMClassifier, SVMRanker, save_model
-from maxmargin.errors import ModelFileError
+from maxmargin.errors import DataError, ModelFileError
 from maxmargin.solvers.linear.rows import Rows
 from maxmargin.solvers.ranking.queries import group
 from maxmargin.solvers.ranking.stream import _sizes
@@ -280,3 +280,10 @@ def test_the_objective_here_is_that_of_a_fit() -> None:
     assert objective(model, X, y, qid) == pytest.approx(
         explicit(X, y, qid, np.full(4, 0.3), "hinge").optimum(), rel=1e-7
     )
+
+
+def test_costs_out_of_range_are_refused_as_by_fit() -> None:
+    X = np.random.default_rng(0).standard_normal((12, 3))
+    for learn in (SVMRanker(C=1e300).fit, SVMRanker(C=1e300).partial_fit):
+        with pytest.raises(DataError, match="too large to compute with"):
+            learn(X, X[:, 0])

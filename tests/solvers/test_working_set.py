@@ -340,6 +340,10 @@ class Vector(ListedStructure):
         (Vector(np.ones((2, 2))), r"example 0: joint_features returned .*shape \(2, 2\)"),
         (Vector(sp.csr_matrix(np.ones((3, 1)))), r"example 0: joint_features returned .*shape \(3, 1\)"),
         (Vector(np.array([1.0, np.nan])), "example 0: joint_features returned NaN or infinity"),
+        (
+            Vector(np.ma.masked_array([1.0, 2.0], [True, False])),
+            "example 0: joint_features must be an array without a mask",
+        ),
         (Vector(lambda x: np.ones(2 + x)), "length 3 on example 1 but 2 on example 0"),
     ],
 )

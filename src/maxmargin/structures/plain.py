@@ -151,7 +151,7 @@ def dense_vector(
 
     Mappings and sparse rows are written into ``buffer``, if given, which is emptied first.
     """
-    if isinstance(vector, np.ndarray) and vector.dtype == np.float64 and vector.ndim == 1 and vector.flags.c_contiguous:
+    if type(vector) is np.ndarray and vector.dtype == np.float64 and vector.ndim == 1 and vector.flags.c_contiguous:
         return vector
     if isinstance(vector, Mapping):
         if n_features is None:

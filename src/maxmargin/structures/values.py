@@ -32,6 +32,8 @@ def as_reals(values: Any, name: str) -> NDArray[np.float64]:
     DataError
         For text, complex numbers, other objects, and rows of different lengths: begins with ``name``.
     """
+    if isinstance(values, np.ma.MaskedArray):
+        raise DataError(f"{name} must be an array without a mask: fill the masked values first")
     try:
         out = np.asarray(values)
         if out.dtype.kind in "biuf":

@@ -219,6 +219,9 @@ def _in_order(pairs: WorkingSet, scores: Reals, task: HardTask, rng: np.random.G
         if not pairs.take(scores):
             raise hidden()
         rows = Rows(pairs.matrix)
+        equal = np.flatnonzero(rows.squared_norms == 0.0)
+        if len(equal):
+            return Conflict(equal[:1], np.ones(1))
         C = max(C, _FIRST * len(pairs.better) / max(float(rows.squared_norms.sum()), 1e-300))
         if not _FACTOR * C <= _LARGEST:
             raise DataError(f"{name}: the weights would be of size {math.sqrt(C):.2g}; scale X up")
