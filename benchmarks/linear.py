@@ -39,7 +39,7 @@ PROBLEMS: dict[str, tuple[float, str, float]] = {
 # seconds to a relative gap, for the rows where no peer arrives
 LIMITS = {"regression100": ((1e-3, 3.0), (1e-6, 10.0))}
 LARGE, MEMORY = 100.0, 0.25  # megabytes of data, and what a fit may add to them
-OUR_SETTINGS = (1e-2, 5e-3, 2e-3, 1e-3, 5e-4)
+OUR_SETTINGS = (1e-2, 7e-3, 5e-3, 3e-3, 2e-3, 1.5e-3, 1e-3, 7e-4, 5e-4)
 PEERS = ("LinearSVC", "LIBLINEAR", "snapml", "RehLine")
 
 
