@@ -26,9 +26,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import cached_property
 from numbers import Integral
 from typing import Any
 
@@ -48,7 +46,6 @@ NAMES = ("linear", "poly", "rbf", "sigmoid", "cosine", "precomputed")
 _USES_GAMMA = ("poly", "rbf", "sigmoid")
 # measured: products of this shape run at full speed and their results are still in the cache when exp takes them
 _ROWS, _WIDTH = 256, 4096
-_SPLIT = 1 << 17  # values: a millisecond, beside which starting threads is nothing
 _FILLED = 8
 _DENSE_ENTRIES = 1 << 22
 
@@ -184,7 +181,7 @@ class Columns:
             left = self._left(A[at : at + _ROWS])
             for k, right in enumerate(self.right):
                 target = out[at : at + _ROWS, k * _WIDTH : (k + 1) * _WIDTH]
-                self._of_products(np.matmul(left, right.T, out=target))
+                self.kernel.of_products(np.matmul(left, right.T, out=target))
 
     def blocks(self, A: Any) -> Iterator[tuple[slice, slice, NDArray[Any]]]:
         """The same block by block: rows of ``A``, points, values. Few milliseconds each, so Ctrl-C is served."""
@@ -227,26 +224,12 @@ class Columns:
 
     def _values(self, left: NDArray[Any], right: Any, part: slice, A: Any) -> NDArray[Any]:
         if self.filled:
-            return self._of_products(left @ right.T)
+            return self.kernel.of_products(left @ right.T)
         values = right @ left  # (points, rows of A)
         if self.kernel.name == "rbf":
             values -= self.squares[part, None]
             values -= self.kernel.gamma * _squared_norms(A)
-        return self._of_products(values.astype(self.dtype, copy=False)).T
-
-    def _of_products(self, values: NDArray[Any]) -> NDArray[Any]:
-        """:meth:`Kernel.of_products` in as many threads as the products before it had; each value is of one thread."""
-        if values.size < _SPLIT or self.kernel.name in ("linear", "cosine") or self._threads == 1:
-            return self.kernel.of_products(values)
-        with ThreadPoolExecutor(self._threads) as pool:
-            list(pool.map(self.kernel.of_products, np.array_split(values, self._threads)))
-        return values
-
-    @cached_property
-    def _threads(self) -> int:
-        from threadpoolctl import threadpool_info
-
-        return max((int(found["num_threads"]) for found in threadpool_info() if found["user_api"] == "blas"), default=1)
+        return self.kernel.of_products(values.astype(self.dtype, copy=False)).T
 
     def _extended(self, A: Any, *, last: bool) -> Reals:
         """Rows in float64 whose products with those of the other side are what :meth:`Kernel.of_products` takes."""

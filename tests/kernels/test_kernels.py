@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import numpy as np
@@ -10,9 +9,8 @@ import pytest
 import scipy.sparse as sp
 from sklearn.metrics import pairwise
 
-from maxmargin import kernels
 from maxmargin.errors import DataError
-from maxmargin.kernels import Columns, Kernel, make_kernel
+from maxmargin.kernels import Kernel, make_kernel
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "linear": {},
@@ -165,30 +163,3 @@ def test_which_kernels_are_definite() -> None:
     assert Kernel("poly", coef0=1.0).definite
     assert not Kernel("poly", coef0=-1.0).definite
     assert not Kernel("sigmoid").definite
-
-
-@pytest.mark.parametrize("name", ["rbf", "poly", "sigmoid"])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_threads_do_not_change_a_value(name: str, dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Blocks of many values are split among as many threads as the products have."""
-    rng = np.random.default_rng(3)
-    A, B = rng.normal(size=(700, 4)), rng.normal(size=(513, 4))
-    kernel = make_kernel(name, B, gamma=0.1)
-    seen = set()
-
-    def values(threads: int) -> Any:
-        monkeypatch.setattr(Columns, "_threads", threads)
-        return kernel.columns(B, dtype).rows(A)
-
-    of_products = Kernel.of_products
-
-    def watched(self: Kernel, block: Any) -> Any:
-        seen.add(threading.get_ident())
-        return of_products(self, block)
-
-    one = values(1)
-    monkeypatch.setattr(Kernel, "of_products", watched)
-    monkeypatch.setattr(kernels, "_SPLIT", 1)
-    for threads in (2, 3):
-        np.testing.assert_array_equal(values(threads), one)
-    assert threading.get_ident() not in seen
