@@ -292,6 +292,7 @@ def test_a_path_takes_fewer_passes() -> None:
     rows = rng.normal(size=(1500, 20))
     y = np.where(rows @ rng.normal(size=20) + 3.0 * rng.normal(size=1500) > 0.0, 1, 0)
     options: dict[str, Any] = dict(solver="coordinate_ascent", random_state=0)
+    assert svm_path(rows, y, np.logspace(-3, 0, 12), **options).passes.sum() <= 177
     path = svm_path(rows, y, np.logspace(-3, 0, 20), **options)
     alone = [SVMClassifier(C, **options).fit(rows, y).certificate_ for C in path.Cs.tolist()]
     assert all(found.status.ok for found in (*path.certificates, *alone))

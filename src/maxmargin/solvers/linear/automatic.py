@@ -33,7 +33,7 @@ Reals = NDArray[np.float64]
 _FIRST_LOOK = 8
 _ITERATIONS = 25
 # passes of coordinate ascent, whatever else costs: there estimators give up by default; and from when on it is believed
-# that they will not suffice
+# that they will not suffice; and how many, evaluations included, are the last whatever is believed
 _MOST, _LATE, _LAST = 1000, 250, 900
 _WIDEST = 4000
 # when shrunk rows are taken back the gap jumps for a pass or two: later on, one slow look does not decide

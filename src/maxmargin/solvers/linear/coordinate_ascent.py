@@ -27,7 +27,7 @@ from ..base import Run, Step
 from ..oracle import Evaluation, chunks
 from .averaging import average_for
 from .order import in_blocks
-from .rows import add_row, dot_row, load_row
+from .rows import AHEAD, add_row, dot_row, load_row
 from .task import LinearTask
 
 __all__ = ["CoordinateAscent"]
@@ -38,7 +38,6 @@ Ints = NDArray[np.int64]
 # the rows slow, with none the sum of beta turns to and fro (measured on text and on dense rows).
 _PENALTY = 0.03
 _LEVEL = 1e-12
-_AHEAD = 4  # rows that are being loaded
 
 # entries of the state of a run: gap of the visits, growth of the gains, largest and smallest projected slope, value of
 # the constant feature, shift of the scores, sum of beta, response of that sum to the shift
@@ -63,9 +62,9 @@ def _visit(data, indices, indptr, width, sign, margin, upper, ridge, norm2, a, w
     ridge, a = ridge.reshape(-1), a.reshape(-1)
     for k in range(len(order)):
         i = np.uint64(order[k])
-        soon = order[min(k + _AHEAD, end)]
+        soon = order[min(k + AHEAD, end)]
         if indices is not None:
-            prefetch(indptr, order[min(k + 2 * _AHEAD, end)])
+            prefetch(indptr, order[min(k + 2 * AHEAD, end)])
         load_row(data, indices, indptr, width, soon)
         prefetch(norm2, soon)
         prefetch(sign, soon * m)
@@ -236,15 +235,17 @@ class _CoordinateRun(Run):
             if not self.idle and total * self.total < 0.0:  # the last step of rows that responded was too long
                 self.stride, self.longest = 0.5 * self.stride, 0.7 * self.longest
             self.idle += 1
-            low, high = (used, self.between[1]) if total > 0.0 else (self.between[0], used)
-            if np.isfinite(high - low) and high - low <= _LEVEL * (abs(low) + abs(high)):  # the other side has moved
-                low, high = (used, np.inf) if total > 0.0 else (-np.inf, used)
-                self.idle = 2
-            self.between = low, high
-            if np.isfinite(high - low):
-                state[_SHIFT] = 0.5 * (low + high)
-            elif self.idle > 1:
-                state[_SHIFT] += safe * 4.0 ** min(self.idle, 30) * total
+            if total != 0.0:
+                low, high = (used, self.between[1]) if total > 0.0 else (self.between[0], used)
+                # what was on the other side has moved
+                if np.isfinite(high - low) and high - low <= _LEVEL * (abs(low) + abs(high)):
+                    low, high = (used, np.inf) if total > 0.0 else (-np.inf, used)
+                    self.idle = 2
+                self.between = low, high
+                if np.isfinite(high - low):
+                    state[_SHIFT] = 0.5 * (low + high)
+                elif self.idle > 1:
+                    state[_SHIFT] += safe * 4.0 ** min(self.idle, 30) * total
         self.total, state[_RESPONSE] = total, 0.0
 
     def _leave_out(self, rows: Ints) -> None:

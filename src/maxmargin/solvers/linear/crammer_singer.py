@@ -22,7 +22,7 @@ from ..deadline import Deadline
 from ..oracle import Evaluation, chunks
 from .averaging import average_for
 from .order import in_blocks
-from .rows import Rows, load_row
+from .rows import AHEAD, Rows, load_row
 
 __all__ = ["CrammerSinger", "MulticlassTask"]
 
@@ -31,7 +31,6 @@ Ints = NDArray[np.int64]
 
 # entries of the state of a run: gap of the visits, sum of a_ik cost_k, largest violation met
 _GAP, _GAIN, _VIOLATION = range(3)
-_AHEAD = 4  # rows that are being loaded
 
 
 @dataclass
@@ -197,9 +196,9 @@ def _visit(data, indices, indptr, width, target, costs, c, norm2, a, W, order, p
     gap, gain, worst, end = 0.0, 0.0, state[_VIOLATION], len(order) - 1
     for q in range(len(order)):
         i = np.uint64(order[q])
-        soon = order[min(q + _AHEAD, end)]
+        soon = order[min(q + AHEAD, end)]
         if indices is not None:
-            prefetch(indptr, order[min(q + 2 * _AHEAD, end)])
+            prefetch(indptr, order[min(q + 2 * AHEAD, end)])
         load_row(data, indices, indptr, width, soon)
         prefetch(a, soon * n)
         prefetch(a, soon * n + 8)

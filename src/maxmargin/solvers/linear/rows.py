@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 from ..._compiled import compiled, prefetch
 
-__all__ = ["Rows", "add_row", "dot_row", "load_row"]
+__all__ = ["AHEAD", "Rows", "add_row", "dot_row", "load_row"]
 
 Reals = NDArray[np.float64]
 _BLOCK_ENTRIES = 1 << 18
+AHEAD = 4  # rows from the one at work to the one that is loaded
 _FETCHED = 128  # entries; after some lines of a row the processor sees by itself where it goes
 
 
