@@ -47,8 +47,8 @@ class SequenceSVM(MarginEstimator):
     max_passes : int, default=100
         Passes over the data, that of the certificate included (1 is taken for 2: a pass and its certificate).
     max_time : float, optional
-        Seconds, looked at within passes too; the pass of the certificate comes on top. With partly known labels, of
-        each round, as ``max_passes`` is.
+        Seconds of solving, looked at within passes too; the pass of the certificate comes on top. With partly known
+        labels, of each round, as ``max_passes`` is.
     solver : str or solver object, default="auto"
         ``"frank_wolfe"``, ``"n_slack"``, ``"one_slack"``, ``"averaged_perceptron"``, ``"perceptron"``,
         ``"bundle"``, ``"gradient_descent"``, ``"subgradient"``, ``"pegasos"``.

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._estimator import MarginEstimator, check_lengths, check_sample_weight, resolve_n_jobs
 from .structures.base import Structure
-from .structures.plain import check_is_structure, checked_loss
+from .structures.plain import check_is_structure, checked_loss, checked_output, tell_example
 
 __all__ = ["StructuredSVM"]
 
@@ -37,7 +37,7 @@ class StructuredSVM(MarginEstimator):
     max_passes : int, default=100
         Passes over the data, that of the certificate included (1 is taken for 2: a pass and its certificate).
     max_time : float, optional
-        Seconds, looked at within passes too; the pass of the certificate comes on top.
+        Seconds of solving, looked at within passes too; the pass of the certificate comes on top.
     n_jobs : int, optional
         Threads for evaluations and predictions of compiled structures; the model does not depend on it.
     random_state : int or RandomState, optional
@@ -99,6 +99,8 @@ class StructuredSVM(MarginEstimator):
             For invalid parameters or data.
         StructureError
             When the structure lacks something or contradicts itself: names the example and the numbers.
+        Exception
+            What methods of a plain structure raise comes through as it is, with a note that says at which example.
         KeyboardInterrupt
             After Ctrl-C, with the best model so far already stored.
         """
@@ -115,13 +117,20 @@ class StructuredSVM(MarginEstimator):
         return self
 
     def predict(self, X: Sequence[Any]) -> list[Any]:
-        """Best output of every input."""
+        """Best output of every input.
+
+        Raises
+        ------
+        StructureError
+            When ``argmax`` of a plain structure returns None. What it raises comes through with its type, and with a
+            note that says for which input.
+        """
         check_is_fitted(self, "coef_")
         check_is_structure(self.structure)
         if not isinstance(self.structure, Structure):
             w = self.coef_.view()
             w.flags.writeable = False
-            return [self.structure.argmax(x, w, None) for x in X]
+            return [self._answer(i, x, w) for i, x in enumerate(X)]
         from .solvers.oracle import decode_all
 
         encoded = self.structure.encode(X)
@@ -129,14 +138,26 @@ class StructuredSVM(MarginEstimator):
         outs, _ = decode_all(self.structure, encoded, self.coef_, start, n_jobs=resolve_n_jobs(self.n_jobs))
         return [self.structure.output(encoded, i, outs[start[i] : start[i + 1]]) for i in range(encoded.n_examples)]
 
+    def _answer(self, i: int, x: Any, w: NDArray[np.float64]) -> Any:
+        name = type(self.structure).__name__
+        try:
+            return checked_output(self.structure.argmax(x, w, None), name, i)
+        except Exception as error:
+            tell_example(error, name, i)
+            raise
+
+    def _loss(self, i: int, y_true: Any, y: Any) -> float:
+        name = type(self.structure).__name__
+        try:
+            return checked_loss(self.structure.loss(y_true, y), name, i)
+        except Exception as error:
+            tell_example(error, name, i, y)
+            raise
+
     def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
         """Minus the mean task loss of plain structures; share of outputs predicted exactly for compiled ones."""
         check_lengths(X, y, "examples")
         found = self.predict(X)
         if not isinstance(self.structure, Structure):
-            losses = [
-                checked_loss(self.structure.loss(true, predicted), type(self.structure).__name__, i)
-                for i, (true, predicted) in enumerate(zip(y, found, strict=True))
-            ]
-            return -float(np.mean(losses))
+            return -float(np.mean([self._loss(i, *pair) for i, pair in enumerate(zip(y, found, strict=True))]))
         return float(np.mean([np.array_equal(t, p) for t, p in zip(y, found, strict=True)]))

@@ -44,7 +44,7 @@ class TreeSVM(MarginEstimator):
     max_passes : int, default=100
         Passes over the data, that of the certificate included (1 is taken for 2: a pass and its certificate).
     max_time : float, optional
-        Seconds, looked at within passes too; the pass of the certificate comes on top.
+        Seconds of solving, looked at within passes too; the pass of the certificate comes on top.
     solver : str or solver object, default="auto"
         ``"frank_wolfe"``, ``"n_slack"``, ``"one_slack"``, ``"averaged_perceptron"``, ``"perceptron"``,
         ``"bundle"``, ``"gradient_descent"``, ``"subgradient"``, ``"pegasos"``.

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import io
+import pickle
 import re
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from maxmargin import SequenceSVM
+from maxmargin import SequenceSVM, load_model, save_model
+from maxmargin.data import read_columns
 from maxmargin.errors import DataError
 from maxmargin.metrics import classification_report
 
@@ -60,3 +65,37 @@ def test_a_label_that_the_model_never_saw_counts_as_an_error() -> None:
     assert report.labels["Z"].support == 1
     assert report.labels["Z"].recall == 0
     assert report.accuracy == model.score(X, true) == 4 / 5
+
+
+def test_ranges_and_empty_nodes_of_conllu_are_no_words() -> None:
+    lines = [
+        "# sent_id = made-up-1",
+        "1\tEr\ter\tPRON\t_\t_\t2\tnsubj\t_\t_",
+        "2\tgeht\tgehen\tVERB\t_\t_\t0\troot\t_\t_",
+        "3-4\tzum\t_\t_\t_\t_\t_\t_\t_\t_",
+        "3\tzu\tzu\tADP\t_\t_\t5\tcase\t_\t_",
+        "4\tdem\tder\tDET\t_\t_\t5\tdet\t_\t_",
+        "5\tMarkt\tMarkt\tNOUN\t_\t_\t2\tobl\t_\tSpaceAfter=No",
+        "5.1\tgeht\tgehen\tVERB\t_\t_\t_\t_\t2:conj\t_",
+        "",
+    ]
+    (rows,) = read_columns(io.StringIO("\n".join(lines) + "\n"))
+    assert [row[1] for row in rows] == ["Er", "geht", "zu", "dem", "Markt"]
+    assert [int(row[6]) for row in rows] == [2, 0, 5, 5, 2]
+    assert [row[7] for row in rows] == ["nsubj", "root", "case", "det", "obl"]
+
+
+def test_loading_a_model_leaves_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "temporary").mkdir()
+    (tmp_path / "here").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    monkeypatch.chdir(tmp_path / "here")
+    X = [np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[0.0, 1.0]])]
+    y = [["A", "B"], ["B"]]
+    model = SequenceSVM(C=10.0, random_state=0).fit(X, y)
+    data = pickle.dumps(model)
+    save_model(model, tmp_path / "model")
+    before = sorted(tmp_path.rglob("*"))
+    for _ in range(50):
+        assert pickle.loads(data).predict(X) == load_model(tmp_path / "model").predict(X) == y
+    assert sorted(tmp_path.rglob("*")) == before

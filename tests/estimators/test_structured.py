@@ -160,11 +160,19 @@ def test_threads_make_no_difference(n_jobs: int) -> None:
 @pytest.mark.parametrize(
     ("method", "answer", "message"),
     [
-        ("loss", None, r"Broken: loss of example \d is None; it must be a number"),
-        ("loss", "0.5", r"Broken: loss of example \d is '0.5'; it must be a number"),
-        ("loss", [1.0], r"Broken: loss of example \d is \[1.0\]; it must be a number"),
-        ("loss", -1.0, r"Broken: loss of example \d is -1.0; it must be finite, at least 0"),
-        ("loss", 1e200, r"Broken: loss of example \d is 1e\+200; it must be finite, at least 0 and at most 1e\+100"),
+        ("loss", None, r"Broken: example \d: the loss of the true output is None; it must be a number"),
+        ("loss", "0.5", r"Broken: example \d: the loss of the true output is '0.5'; it must be a number"),
+        ("loss", [1.0], r"Broken: example \d: the loss of the true output is \[1.0\]; it must be a number"),
+        (
+            "loss",
+            -1.0,
+            r"Broken: example \d: the loss of the true output is -1.0; it must be 0 for the truth, and finite, at least 0",
+        ),
+        (
+            "loss",
+            1e200,
+            r"Broken: example \d: the loss of the true output is 1e\+200; .* finite, at least 0 and at most 1e\+100",
+        ),
         ("joint_features", "abc", "Broken, example 0: joint_features must hold real numbers, not 'abc'"),
         ("joint_features", ["1", "2"], "Broken, example 0: joint_features must hold real numbers"),
         ("joint_features", None, "Broken, example 0: joint_features must hold real numbers, not None"),

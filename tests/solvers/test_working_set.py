@@ -212,7 +212,7 @@ def test_sparse_joint_features_are_left_as_they_are() -> None:
             return row
 
     listed = named_cases()["costs"].listed
-    PlainOracle(Given(listed), range(2), [(0, 0), (1, 0)])
+    PlainOracle(Given(listed), range(2), list(enumerate(listed.truth[:2])))
     assert row.data.tolist() == [1.0, 2.0, 4.0]
     assert row.indices.tolist() == [1, 0, 1]
 
@@ -356,7 +356,7 @@ def test_joint_features_that_cannot_be_used(structure: Any, message: str) -> Non
 def test_losses_that_cannot_be_used(loss: float) -> None:
     case = plain_case(named_cases()["costs"])
     case.structure.loss = lambda y_true, y: loss
-    with pytest.raises(StructureError, match=f"ListedStructure: loss of example 0 is {loss}; it must be finite"):
+    with pytest.raises(StructureError, match=f"ListedStructure: loss of example 0 is {loss}; .*finite, at least 0"):
         case.oracle.evaluate(np.zeros(case.oracle.n_weights), np.arange(3))
 
 

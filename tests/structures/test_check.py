@@ -23,6 +23,7 @@ from maxmargin.structures import (
     true_output,
 )
 from maxmargin.structures.attributes import AttributeIndex, encode_tokens
+from maxmargin.structures.base import freeze
 from maxmargin.structures.features import potentials as library_potentials
 from maxmargin.structures.features import potentials_at as library_potentials_at
 from maxmargin.structures.multiclass import Multiclass
@@ -266,7 +267,7 @@ def test_argmax_that_ignores_the_truth() -> None:
         (lambda a, b: np.inf * np.any(a != b) if np.any(a != b) else 0.0, r"example 0: .* is inf; it must"),
         (
             lambda a, b: a != b if len(a) > 1 else 0.0,
-            r"example 0: loss of output array.* is array\(.*\); return a number",
+            r"example 0: the loss of output array.* is array\(.*\); it must be a number",
         ),
         (lambda a, b: a / 0, r"example 0: loss raised"),
     ],
@@ -758,7 +759,21 @@ def scaled_loss(pack, i, out):
 def test_features_of_examples_that_are_not_finite() -> None:
     bad = [x.copy() for x in X]
     bad[1][2, 1] = np.nan
-    assert re.search(r"^FastBits: example 1: potential \d is nan under finite weights", message_of(FastBits(), bad, Y))
+    message = message_of(FastBits(), bad, Y)
+    assert message.startswith("FastBits: encode raised DataError: example 1: a feature of group 0 is nan (row ")
+
+    class Undefined(FastBits):
+        """Lets them in after the pack was made."""
+
+        def encode(self, X: Any, Y: Any = None) -> Any:
+            encoded = super().encode(X, Y)
+            dense = encoded.pack.dense.copy()
+            dense[encoded.pack.row_start[0, 1] * X[0].shape[1]] = np.nan
+            encoded.pack = encoded.pack._replace(dense=freeze(dense, float))
+            return encoded
+
+    message = message_of(Undefined(), X, Y)
+    assert re.search(r"^Undefined: example 1: potential \d is nan under finite weights", message)
 
 
 def test_encode_and_output() -> None:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import IO, Any
 
+from ..data.conllu import begins_as_conllu
 from ..data.text import Lines, source_name, standard
 from ..errors import FileFormatError
 from .messages import UsageError, Voice
@@ -81,6 +82,7 @@ class Input:
         self.path, self.memory, self.name = path, memory, source_name(path)
         self._kept: IO[bytes] | None = None
         self._head: list[str] | None = None
+        self._conllu: bool | None = None
         self._once = path == "-"  # what can be read only once is kept
         if not self._once:
             self._once = stat.S_ISFIFO(os.stat(path).st_mode)
@@ -117,6 +119,19 @@ class Input:
         if self._head is None:
             self._head = list(islice((line for line in Lines(self.open()) if line.strip()), _HEAD))
         return self._head
+
+    def is_conllu(self) -> bool:
+        """Whether the first lines are those of CoNLL-U."""
+        if self._conllu is None:
+            self._conllu = begins_as_conllu(self.open())
+        return self._conllu
+
+    def rows(self) -> list[str]:
+        """The first lines that say what a row looks like: no marks of documents, and no comments of CoNLL-U."""
+        lines = self.head()
+        if self.is_conllu():
+            return [line for line in lines if line.partition("\t")[0].isdigit()]
+        return [line for line in lines if not line.startswith("-DOCSTART-")] or lines
 
     def relabelled(self, add: Callable[[str], str]) -> IO[str]:
         """The text with ``add`` applied to every line that is not blank, to give labels to what has none."""
@@ -176,8 +191,8 @@ def recognise(source: Input, format: str | None, task: str | None) -> tuple[str,
     if not lines:
         raise FileFormatError("no data in this file", path=source.name)
     allowed = TASKS[task].formats if task else FORMATS
-    rows = _rows(lines)
-    fitting = _fitting(rows, 0.5)
+    rows = source.rows()
+    fitting = ["columns"] if source.is_conllu() else _fitting(rows, 0.5)
     if "crfsuite" not in fitting and 2 * sum("\t" in row for row in rows) >= len(rows):
         fitting.append("crfsuite")  # its attributes may look like anything, if only the name says so
     named = _by_name(source.path)
@@ -214,7 +229,7 @@ def check_format(source: Input, format: str, like: str, voice: Voice) -> None:
     UsageError
         If the name of the file and its first lines speak of one other format.
     """
-    rows = _rows(source.head())
+    rows = source.rows()
     if not rows or format == "svmlight":  # whose reader takes nothing else
         return
     order = list(_SHARE)
@@ -232,10 +247,6 @@ def check_format(source: Input, format: str, like: str, voice: Voice) -> None:
         voice.note(f"{source.name} looks like {others[0]}, but is read as {format}, as for {like}")
 
 
-def _rows(lines: Sequence[str]) -> Sequence[str]:
-    return [line for line in lines if not line.startswith("-DOCSTART-")] or lines
-
-
 def _uncommented(lines: Sequence[str]) -> list[str]:
     return [line for line in lines if not line.lstrip().startswith("#")]
 
@@ -251,7 +262,7 @@ def _either(names: Sequence[str]) -> str:
 
 _ENDINGS = {
     "svmlight": ("svm", "svmlight", "libsvm", "dat"),
-    "columns": ("conll", "columns", "iob", "iob2", "bio", "bioes", "tsv"),
+    "columns": ("conll", "conllu", "conllx", "columns", "iob", "iob2", "bio", "bioes", "tsv"),
     "crfsuite": ("crfsuite", "crf"),
     "brackets": ("mrg", "ptb", "trees", "tree", "brackets", "parse"),
 }

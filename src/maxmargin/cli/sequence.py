@@ -41,6 +41,9 @@ class SequenceTask(Task):
             return Examples(data.X, data.y, data.weights)
         if args.separator is not None or "separator" not in settings:
             settings["separator"] = "\t" if args.separator == "tab" else None
+        if settings["separator"] is None and source.is_conllu():
+            settings["separator"] = "\t"
+            voice.say("CoNLL-U: words alone, without ranges and empty nodes; the last column, MISC, is the label")
         rows = _rows(source, settings)
         n_columns = len(rows[0][0]) - 1
         if n_columns < 1:
@@ -165,6 +168,8 @@ class SequenceTask(Task):
 
     def written(self, source: Input, settings: Mapping[str, Any]) -> list[Labels]:
         if settings["format"] == "columns":
+            if all(row[:1].isdigit() and row.count("\t") == 10 for row in source.head()):  # CoNLL-U and the label
+                settings = {**settings, "separator": "\t"}
             return split_labels(_rows(source, settings))[1]
         sequences: list[Labels] = [[]]
         lines = Lines(source.open())
@@ -213,8 +218,9 @@ def _with_label(line: str) -> str:
 
 def _error_in_first_row(problem: str, source: Input) -> FileFormatError:
     lines = Lines(source.open())
-    row = next(line for line in lines if line.strip() and not line.startswith("-DOCSTART-"))
-    return lines.error(problem, row)
+    row = source.rows()[0]
+    number = next(lines.number for line in lines if line == row)
+    return lines.error(problem, row, line=number)
 
 
 def _attributes(rows: Any, settings: Mapping[str, Any], source: Input) -> Any:
@@ -235,7 +241,7 @@ def _as_values(template: Template) -> dict[str, Any]:
 
 def _joint(source: Input, settings: Mapping[str, Any]) -> str:
     """What parts the columns that are written: what parts them in the data."""
-    rows = [line for line in source.head() if not line.startswith("-DOCSTART-")]
+    rows = source.rows()
     return settings.get("separator") or ("\t" if rows and "\t" in rows[0] else " ")
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
@@ -20,22 +20,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataError, StructureError
-from ..structures.base import Encoded, Structure, check_magnitude
+from ..structures.base import LARGEST, Encoded, Structure, check_magnitude, losses_of_truths
 from ..structures.plain import (
     PlainData,
     check_is_structure,
+    check_losses,
     checked_loss,
+    checked_output,
     dense_vector,
     identity_features,
     identity_potentials_at,
     plain_pack,
+    tell_example,
 )
 from . import batch, passes
 from .deadline import Deadline
+from .judge import Judge, entries_of, planes_of
 from .planes import GROWING, Planes, compacted, extended, new_planes
 
 __all__ = [
-    "CompiledOracle", "Evaluation", "Oracle", "PlainOracle", "Work", "chunks", "decode_all", "make_oracle",
+    "CompiledOracle", "Evaluation", "Oracle", "Pace", "PlainOracle", "Work", "chunks", "decode_all", "make_oracle",
 ]  # fmt: skip
 
 Ints = NDArray[np.int64]
@@ -46,7 +50,9 @@ _FIRST_CHUNK = 64
 _CHUNK_SECONDS = 0.3
 _KEEP_PASSES = 10
 _HELD_ENTRIES = 400_000
+_PACKAGE = __name__.partition(".")[0]
 _MOST_AHEAD = 1 << 24  # entries, 200 MB
+_ODD = ("u1", "u2", "u4", "u8", "i1", "i2", "b1", "f2", "f4")  # types in which differences wrap or sums round
 
 
 @dataclass
@@ -115,7 +121,14 @@ class Work:
             self.planes = extended(self.planes, name, planes // 2 + 1024, entries // 2 + n_entries + 4096)
 
 
-def chunks(order: Ints, deadline: Deadline | None = None) -> Iterator[Ints]:
+@dataclass
+class Pace:
+    """How many at a time: what passes of the same work learn from one another, for the next to begin with."""
+
+    size: int = _FIRST_CHUNK
+
+
+def chunks(order: Ints, deadline: Deadline | None = None, pace: Pace | None = None) -> Iterator[Ints]:
     """Runs of ``order`` that each take about a third of a second, so that Ctrl-C and progress are served.
 
     Raises
@@ -123,24 +136,23 @@ def chunks(order: Ints, deadline: Deadline | None = None) -> Iterator[Ints]:
     OutOfTime
         Between two runs, when the deadline has passed.
     """
-    at, size = 0, _FIRST_CHUNK
+    at, pace = 0, pace or Pace()
     while at < len(order):
         if at and deadline is not None:
             deadline.check()
-        begin = time.perf_counter()
+        begin, size = time.perf_counter(), min(pace.size, len(order) - at)
         yield order[at : at + size]
         at += size
         seconds = max(time.perf_counter() - begin, 1e-6)
-        size = int(min(max(size * min(_CHUNK_SECONDS / seconds, 8.0), 1), 1_000_000))
+        fits = int(min(max(size * min(_CHUNK_SECONDS / seconds, 8.0), 1), 1_000_000))
+        pace.size = fits if size == pace.size else max(fits, pace.size)  # a short rest says little
 
 
-class Oracle(ABC):
+class Oracle(Judge):
     """A structure with its encoded examples, as the solvers see it."""
 
     n_examples: int
     n_weights: int
-    exact: bool
-    name: str
     pack: Any
     sizes: Ints
     features: Any
@@ -207,25 +219,6 @@ class Oracle(ABC):
         n = int(min(max(1024, 64 * self.sizes[2]), 1 << 20))
         return np.empty(n, np.int64), np.empty(n)
 
-    def check_maximum(self, examples: Ints, slack: Reals, cached: Reals) -> None:
-        """Raise when an output seen before beats the decoder's under the same weights."""
-        if not self.exact:
-            return
-        bad = np.flatnonzero(cached > slack + 1e-6 * (1.0 + np.abs(cached)))
-        if len(bad):
-            self._no_maximum(int(examples[bad[0]]), slack[bad[0]], cached[bad[0]])
-
-    def _check_violations(self, work: Work) -> None:
-        if work.state[passes.VIOLATIONS] and self.exact:
-            i, said, better = (work.state[k] for k in (passes.EXAMPLE, passes.ORACLE_SCORE, passes.CACHED_SCORE))
-            self._no_maximum(int(i), said, better)
-
-    def _no_maximum(self, i: int, said: float, better: float) -> None:
-        raise StructureError(
-            f"{self.name}: the loss-augmented argmax of example {i} is not the maximum: its output has loss + score "
-            f"{said:.10g}, an output seen before has {better:.10g}; run check_structure to find out why"
-        )
-
 
 class CompiledOracle(Oracle):
     """Oracle of a :class:`~maxmargin.structures.base.Structure`."""
@@ -242,6 +235,60 @@ class CompiledOracle(Oracle):
         s = structure
         self.potentials, self.potentials_at, self.features = s.potentials, s.potentials_at, s.features
         self.augment, self.decode, self.parts, self.loss = s.augment, s.decode, s.parts, s.loss
+        self._check_truths()
+
+    def _check_truths(self) -> None:
+        """Whether there are true outputs, of lengths that have room, and of loss 0."""
+        lengths = np.diff(self.pack.target_start)
+        if len(lengths) != self.n_examples:
+            raise StructureError(
+                f"{self.name}: encode gave true outputs for {len(lengths)} of {self.n_examples} examples; hand "
+                "target and target_start to make_pack"
+            )
+        if self.pack.target_start[0] < 0 or (lengths < 0).any() or self.pack.target_start[-1] > len(self.pack.target):
+            raise StructureError(f"{self.name}: target_start must rise from 0 to the length of target (encode)")
+        for k in np.flatnonzero(lengths > self.sizes[1])[:1]:
+            raise StructureError(
+                f"{self.name}: example {k}: the true output has {lengths[k]} entries, but encode gives n_output = "
+                f"{self.sizes[1]} (run check_structure)"
+            )
+        if str(self.loss.__module__).startswith(f"{_PACKAGE}."):
+            return  # the library's are 0 at the truth, and loading this kernel takes 45 ms
+        for run in chunks(np.arange(self.n_examples)):
+            losses = np.empty(len(run))
+            losses_of_truths(self.loss, self.pack, run, int(self.sizes[1]), losses)
+            check_losses(losses, self.name, run, of_truth=True)
+
+    def _truth(self, i: int) -> tuple[NDArray[np.int32], Reals]:
+        out, parts = np.zeros(int(self.sizes[1]), np.int32), np.empty(int(self.sizes[2]), np.int32)
+        target = self.pack.target[self.pack.target_start[i] : self.pack.target_start[i + 1]]
+        out[: len(target)] = target
+        found, count = np.unique(parts[: int(self.parts(self.pack, i, out, parts))], return_counts=True)
+        return found.astype(np.int32), count.astype(np.float64)
+
+    def _size(self, i: int, w: Reals, parts: NDArray[np.int32], coef: Reals) -> tuple[int, float]:
+        n, keys, values = -1, np.empty(0, np.int64), np.empty(0)
+        while n < 0:
+            n = int(self.features(self.pack, i, parts.copy(), np.abs(coef), len(parts), keys, values))
+            if n < 0:
+                keys, values = np.empty(-n, np.int64), np.empty(-n)
+        return n, float(np.abs(w[keys[:n]]) @ np.abs(values[:n]))
+
+    def _found(self, i: int, w: Reals) -> tuple[NDArray[np.int32], Reals]:
+        _, _, _, start, part, coef = self._evaluated(w, np.array([i]), risk=False, planes=True)
+        return part[: start[1]], coef[: start[1]]
+
+    def _evaluated(self, w: Reals, examples: Ints, *, risk: bool, planes: bool) -> tuple[Any, ...]:
+        """Slacks, losses of the predictions and of the planes; where planes start, their parts and coefficients."""
+        n = len(examples)
+        room = 2 * int(self.sizes[2]) * n if planes else 0
+        slack, risks, losses, start = np.zeros(n), np.zeros(n), np.empty(n), np.zeros(n + 1, np.int64)
+        part, coef = np.empty(room, np.int32), np.empty(room)
+        batch.evaluate_batch(
+            self.potentials, self.augment, self.decode, self.parts, self.loss, self.pack, w, examples, risk, planes,
+            self.sizes, slack, risks, losses, start, part, coef,
+        )  # fmt: skip
+        return slack, risks, losses, start, part, coef
 
     def evaluate(
         self,
@@ -253,28 +300,22 @@ class CompiledOracle(Oracle):
         risk: bool = False,
         n_jobs: int = 1,
     ) -> Evaluation:
-        slack, risks = np.zeros(len(examples)), np.zeros(len(examples))
-        ids = np.full(len(examples), -1, np.int64)
+        self._latest = None
+        n = len(examples)
+        slack, risks, losses, ids = np.empty(n), np.empty(n), np.empty(n), np.full(n, -1, np.int64)
 
-        def run_one(lo: int, hi: int) -> tuple[int, Ints, Any, Reals, Reals]:
-            n = hi - lo
-            room = 2 * int(self.sizes[2]) * n if work is not None else 0
-            start, plane_loss = np.zeros(n + 1, np.int64), np.empty(n)
-            part, coef = np.empty(room, np.int32), np.empty(room)
-            batch.evaluate_batch(
-                self.potentials, self.augment, self.decode, self.parts, self.loss, self.pack, w, examples[lo:hi], risk,
-                work is not None, self.sizes, slack[lo:hi], risks[lo:hi], plane_loss, start, part, coef,
-            )  # fmt: skip
-            return lo, start, part, coef, plane_loss
+        def run_one(lo: int, hi: int) -> tuple[int, int, tuple[Any, ...]]:
+            return lo, hi, self._evaluated(w, examples[lo:hi], risk=risk, planes=work is not None)
 
         # planes of a chunk are held back until it is inserted: bound their memory
-        most = max(1, _HELD_ENTRIES // max(1, 2 * int(self.sizes[2]))) if work is not None else len(examples)
-        for lo, start, part, coef, plane_loss in _in_threads(run_one, len(examples), n_jobs, most, self.deadline):
+        most = max(1, _HELD_ENTRIES // max(1, 2 * int(self.sizes[2]))) if work is not None else n
+        for lo, hi, found in _in_threads(run_one, n, n_jobs, most, self.deadline):
+            slack[lo:hi], risks[lo:hi], losses[lo:hi], start, part, coef = found
             if work is not None:
-                hi = lo + len(plane_loss)
                 wanted = np.ones(hi - lo, bool) if above is None else slack[lo:hi] > above[lo:hi]
-                self._insert(work, examples[lo:hi], ids[lo:hi], wanted, start, part, coef, plane_loss)
-        return Evaluation(_checked_slack(self, examples, slack, w), risks, ids)
+                self._insert(work, examples[lo:hi], ids[lo:hi], wanted, start, part, coef, losses[lo:hi])
+        self._latest = None if work is None else (w, work)
+        return Evaluation(self._checked(examples, slack, risks, losses, w), risks, ids)
 
     def _insert(
         self,
@@ -315,7 +356,17 @@ class CompiledOracle(Oracle):
                 )  # fmt: skip
                 if done < len(run):
                     work.extend(4 * int(self.sizes[2]))
+            self._check_planes(work, run)
         self._check_violations(work)
+
+    def _check_planes(self, work: Work, run: Ints) -> None:
+        """Refuse losses in the working set that are none; the kernel of a pass does not look."""
+        losses = work.planes.loss[: int(work.planes.counts[0])]
+        if bool(((losses >= 0.0) & (losses <= LARGEST)).all()):
+            return
+        for i in run.tolist():
+            for p in planes_of(i, work.planes):
+                checked_loss(float(work.planes.loss[p]), self.name, i)
 
     def perceptron(self, w: Reals, average: Reals, order: Ints, s: Reals, state: Reals) -> int:
         return sum(
@@ -350,15 +401,19 @@ class PlainOracle(Oracle):
         self.pack = plain_pack()
         self.n_weights = -1
         self._buffer: Reals | None = None
+        self._odd = ""
         indices, values = [], []
         for i in range(len(X)):
-            vector = self._vector(i, Y[i])
+            if Y[i] is None:
+                raise DataError(f"{self.name}: y[{i}] is None, which tells argmax that there is no true output")
+            vector = self._vector(i, Y[i], of_truth=True)
             index = np.flatnonzero(vector)
             if not np.isfinite(vector[index]).all():
                 self._not_finite(i)
-            check_magnitude(vector[index])
+            self._check_magnitude(i, vector[index])
             indices.append(index)
             values.append(vector[index].copy())
+            self._loss(i, Y[i], of_truth=True)
         start = np.concatenate([[0], np.cumsum([len(index) for index in indices])])
         n = self.n_weights
         self.sizes = np.array([n, 1, 1], np.int64)
@@ -371,36 +426,86 @@ class PlainOracle(Oracle):
             coef=np.empty(n),
         )
 
-    def _vector(self, i: int, y: Any) -> Reals:
-        return self._as_vector(self.structure.joint_features(self.X[i], y), i)
-
     def _as_vector(self, vector: Any, i: int) -> Reals:
         """What ``joint_features`` returned for example ``i``, as a dense vector of the right length."""
         if type(vector) is not np.ndarray or vector.dtype != _FLOAT or vector.ndim != 1:
+            dtype = getattr(vector, "dtype", None)
+            self._odd = dtype.name if isinstance(dtype, np.dtype) and dtype.str[1:] in _ODD else ""
             n_features = getattr(self.structure, "n_features", None)
-            vector = dense_vector(vector, n_features, f"{self.name}, example {i}", self._buffer)
+            try:
+                vector = dense_vector(vector, n_features, f"{self.name}, example {i}", self._buffer)
+            except (DataError, StructureError) as error:
+                raise type(error)(f"{error} (run check_structure)") from None
         if len(vector) != self.n_weights:
             if self.n_weights >= 0:
                 raise StructureError(
-                    f"{self.name}: joint_features has length {len(vector)} on example {i} "
-                    f"but {self.n_weights} on example 0"
+                    f"{self.name}: joint_features has length {len(vector)} on example {i} but {self.n_weights} on "
+                    "example 0 before; it must be the same for all examples and outputs (run check_structure)"
                 )
             self.n_weights = len(vector)
             self._buffer = np.zeros(self.n_weights)
         return vector  # type: ignore[no-any-return]
+
+    # Whatever the user's code raises goes through with a note that says at which example it happened.
+
+    def _decoded(self, i: int, w: Reals, y_true: Any) -> Any:
+        try:
+            return checked_output(self.structure.argmax(self.X[i], w, y_true), self.name, i)
+        except Exception as error:
+            tell_example(error, self.name, i)
+            raise
+
+    def _loss(self, i: int, y: Any, *, of_truth: bool = False) -> float:
+        try:
+            loss = self.structure.loss(self.Y[i], y)
+        except Exception as error:
+            tell_example(error, self.name, i, None if of_truth else y)
+            raise
+        return checked_loss(loss, self.name, i, of_truth=of_truth)
+
+    def _vector(self, i: int, y: Any, *, of_truth: bool = False) -> Reals:
+        try:
+            vector = self.structure.joint_features(self.X[i], y)
+        except Exception as error:
+            tell_example(error, self.name, i, None if of_truth else y)
+            raise
+        return self._as_vector(vector, i)
 
     def _plane(self, i: int, y: Any) -> tuple[NDArray[np.int32], Reals]:
         """Sparse ``joint_features(x_i, y) - joint_features(x_i, y_i)``, in buffers that the next call overwrites."""
         n = passes.plain_difference(*self._data, i, np.array(self._vector(i, y)))
         if n < 0:
             self._not_finite(i)
-        return self._data.part[:n], self._data.coef[:n]
+        coef = self._data.coef[:n]
+        if not np.dot(coef, coef) <= LARGEST * LARGEST:
+            self._check_magnitude(i, coef)
+        return self._data.part[:n], coef
+
+    def _truth(self, i: int) -> tuple[NDArray[np.int32], Reals]:
+        data = self._data
+        entries = slice(int(data.truth_start[i]), int(data.truth_start[i + 1]))
+        return data.truth_index[entries], data.truth_value[entries]
+
+    def _size(self, i: int, w: Reals, parts: NDArray[np.int32], coef: Reals) -> tuple[int, float]:
+        return len(parts), float(np.abs(w[parts]) @ np.abs(coef))
+
+    def _found(self, i: int, w: Reals) -> tuple[NDArray[np.int32], Reals]:
+        part, coef = self._plane(i, self._decoded(i, _read_only(w), self.Y[i]))
+        return part.copy(), coef.copy()
+
+    def _reason(self, excess: float, m: int, size: float) -> str:
+        if self._odd:
+            return f" (joint_features returns {self._odd}, in which differences wrap or sums round: take float64)"
+        return super()._reason(excess, m, size)
+
+    def _check_magnitude(self, i: int, values: Reals) -> None:
+        try:
+            check_magnitude(values)
+        except DataError as error:
+            raise DataError(f"{self.name}, example {i}: {error} (run check_structure)") from None
 
     def _not_finite(self, i: int) -> None:
-        raise DataError(f"{self.name}, example {i}: joint_features returned NaN or infinity")
-
-    def _loss(self, i: int, y: Any) -> float:
-        return checked_loss(self.structure.loss(self.Y[i], y), self.name, i)
+        raise DataError(f"{self.name}, example {i}: joint_features returned NaN or infinity (run check_structure)")
 
     def evaluate(
         self,
@@ -412,22 +517,23 @@ class PlainOracle(Oracle):
         risk: bool = False,
         n_jobs: int = 1,
     ) -> Evaluation:
-        slack, risks = np.zeros(len(examples)), np.zeros(len(examples))
+        slack, risks, losses = np.zeros(len(examples)), np.zeros(len(examples)), np.zeros(len(examples))
         ids = np.full(len(examples), -1, np.int64)
-        frozen, argmax = _read_only(w), self.structure.argmax
+        self._latest, frozen = None, _read_only(w)
         for k, i in enumerate(examples.tolist()):
             if k and self.deadline is not None:
                 self.deadline.check()
             if risk:
-                risks[k] = self._loss(i, argmax(self.X[i], frozen, None))
-            y = argmax(self.X[i], frozen, self.Y[i])
+                risks[k] = self._loss(i, self._decoded(i, frozen, None))
+            y = self._decoded(i, frozen, self.Y[i])
             part, coef = self._plane(i, y)
-            loss = self._loss(i, y)
+            losses[k] = self._loss(i, y)
             with np.errstate(over="ignore", invalid="ignore"):  # told apart below
-                slack[k] = loss + float(w[part] @ coef)
+                slack[k] = losses[k] + float(w[part] @ coef)
             if work is not None and (above is None or slack[k] > above[k]):
-                self._insert_one(work, k, i, part, coef, loss, ids)
-        return Evaluation(_checked_slack(self, examples, slack, w), risks, ids)
+                self._insert_one(work, k, i, part, coef, float(losses[k]), ids)
+        self._latest = None if work is None else (w, work)
+        return Evaluation(self._checked(examples, slack, risks, losses, w), risks, ids)
 
     def _insert_one(
         self, work: Work, k: int, i: int, part: NDArray[np.int32], coef: Reals, loss: float, ids: Ints
@@ -451,6 +557,7 @@ class PlainOracle(Oracle):
         rows = list(np.empty((passes.TOGETHER, self.n_weights)))
         vectors = rows.copy()
         visits = passes.plain_visits.entry()
+        known = int(work.planes.counts[1])
         vector = np.empty(0)
         ours = getrefcount(vector)
         for at in range(0, len(order), size):
@@ -459,8 +566,15 @@ class PlainOracle(Oracle):
             run = order[at : at + size]
             for k, i in enumerate(run.tolist()):
                 x, y_true = X[i], Y[i]
-                y = argmax(x, frozen, y_true)
-                vector = joint_features(x, y)
+                y = None
+                try:
+                    y = argmax(x, frozen, y_true)
+                    if y is None:
+                        checked_output(y, self.name, i)
+                    vector = joint_features(x, y)
+                except Exception as error:
+                    tell_example(error, self.name, i, y)
+                    raise
                 # A vector that nobody else holds is taken as it is, any other is copied: the kernel, which comes
                 # later, overwrites it, and the structure may do so before. A copy costs as much as the difference.
                 if (
@@ -476,8 +590,18 @@ class PlainOracle(Oracle):
                 else:
                     rows[k][:] = self._as_vector(vector, i)
                     vectors[k] = rows[k]
-                loss[k] = checked_loss(loss_of(y_true, y), self.name, i)
+                try:
+                    said = loss_of(y_true, y)
+                except Exception as error:
+                    tell_example(error, self.name, i, y)
+                    raise
+                loss[k] = checked_loss(said, self.name, i)
             self._visits(visits, work, run, tuple(vectors), loss)
+        added = work.planes.coef[known : int(work.planes.counts[1])]
+        if max(added.max(initial=0.0), -added.min(initial=0.0)) > LARGEST:
+            for i in order.tolist():
+                for p in planes_of(i, work.planes):
+                    self._check_magnitude(i, work.planes.coef[entries_of(work.planes, p)])
         self._check_violations(work)
 
     def _visits(self, visits: Any, work: Work, run: Ints, vectors: tuple[Reals, ...], loss: Reals) -> None:
@@ -500,7 +624,7 @@ class PlainOracle(Oracle):
         for k, i in enumerate(order.tolist()):
             if k and self.deadline is not None:
                 self.deadline.check()
-            part, coef = self._plane(i, self.structure.argmax(self.X[i], frozen, None))
+            part, coef = self._plane(i, self._decoded(i, frozen, None))
             if len(part):
                 mistakes += 1
                 w[part] -= s[i] * coef
@@ -530,25 +654,6 @@ def _read_only(w: Reals) -> Reals:
     view = w.view()
     view.flags.writeable = False
     return view
-
-
-def _checked_slack(oracle: Oracle, examples: Ints, slack: Reals, w: Reals) -> Reals:
-    """Slacks are at least 0 because the truth is an output; a clearly negative one is a fault of the decoder."""
-    if not np.isfinite(slack).all():
-        i = int(examples[int(np.flatnonzero(~np.isfinite(slack))[0])])
-        raise DataError(
-            f"{oracle.name}: the score of example {i} overflowed; scale the features down (values of about 1 are best)"
-        )
-    lowest = -1e-6 * (1.0 + np.abs(slack).max(initial=0.0))
-    smallest = slack.min(initial=0.0)
-    # scores are sums of products that cancel: of very large weights some rounding is left, and nothing more is allowed
-    if oracle.exact and smallest < lowest and smallest < lowest - 1e-12 * np.abs(w).max(initial=0.0):
-        k = int(slack.argmin())
-        raise StructureError(
-            f"{oracle.name}: the loss-augmented argmax of example {int(examples[k])} is not the maximum: its output "
-            f"has loss + score {slack[k]:.10g} above the truth's, the truth itself has 0"
-        )
-    return np.maximum(slack, 0.0)
 
 
 def _in_threads(run: Any, n: int, n_jobs: int, most: int, deadline: Deadline | None = None) -> Iterator[Any]:

@@ -36,18 +36,18 @@ import numpy as np
 from numba import types
 from numpy.typing import ArrayLike, NDArray
 
-from .._compiled import array, compiled, function_type
+from .._compiled import array, compiled, function_type, kernel
 from ..errors import DataError, StructureError
+from .values import LARGEST
 
 __all__ = [
-    "Encoded", "FUNCTIONS", "Pack", "RowGroup", "Structure", "freeze", "make_pack", "n_rows", "signatures",
-    "true_output",
+    "Encoded", "FUNCTIONS", "LARGEST", "Pack", "RowGroup", "Structure", "check_magnitude", "freeze",
+    "losses_of_truths", "make_pack", "n_rows", "signatures", "true_output",
 ]  # fmt: skip
 
 FUNCTIONS = ("potentials", "potentials_at", "features", "decode", "parts", "augment", "loss")
 
 
-_LARGEST = 1e100
 _CACHED = 1 << 16  # values
 
 
@@ -135,6 +135,19 @@ def signatures() -> Signatures:
     )
 
 
+@kernel(lambda: types.void(signatures().loss, signatures().pack, array(types.int64), types.int64, array(types.float64)))
+def losses_of_truths(
+    loss: Any, pack: Pack, examples: NDArray[np.int64], n_output: int, losses: NDArray[np.float64]
+) -> None:
+    """``losses[k]`` becomes the loss of the true output of ``examples[k]``, in a buffer of ``n_output`` entries."""
+    out = np.zeros(n_output, np.int32)
+    for k in range(len(examples)):
+        first = pack.target_start[examples[k]]
+        for q in range(pack.target_start[examples[k] + 1] - first):
+            out[q] = pack.target[first + q]
+        losses[k] = loss(pack, examples[k], out)
+
+
 def freeze(values: Any, dtype: Any, ndim: int = 1) -> NDArray[Any]:
     """C-contiguous read-only view or copy of the exact dtype (the caller's own array is never flagged)."""
     out = np.ascontiguousarray(values, dtype=dtype)
@@ -205,6 +218,8 @@ def make_pack(
         first_value += int(ptr[-1])
         if g.indices is not None:
             indices.append(np.asarray(g.indices))
+        if g.values is not None:
+            _check_finite(k, g, ptr, np.asarray(g.values, np.float64))
         if weighted:
             values.append(np.ones(int(ptr[-1])) if g.values is None else np.asarray(g.values, np.float64))
         n_dense = 0
@@ -213,6 +228,7 @@ def make_pack(
             if block.ndim != 2 or len(block) != n_rows:
                 raise StructureError(f"group {k}: dense features have shape {block.shape} for {n_rows} rows")
             n_dense = block.shape[1]
+            _check_finite(k, g, n_dense * np.arange(n_rows + 1), block)
             dense.append(block.ravel())
         layout[k] = (g.n_labels, first_weight, g.n_sparse, n_dense, dense_size)
         dense_size += n_dense * n_rows
@@ -254,11 +270,26 @@ def check_magnitude(values: NDArray[np.float64]) -> None:
     for at in range(0, len(values), step):  # both looks at a part while it is in a cache
         part = values[at : at + step]
         largest = max(largest, float(part.max(initial=0.0)), -float(part.min(initial=0.0)))
-    if largest > _LARGEST:
+    if largest > LARGEST:
         raise DataError(
             f"features of up to {largest:.3g} in size are too large to compute with; scale the features down (values "
             "of about 1 are best)"
         )
+
+
+def _check_finite(k: int, group: RowGroup, indptr: NDArray[np.int64], values: NDArray[np.float64]) -> None:
+    """Refuse NaN and infinity among the features of a group, whose rows begin at ``indptr``."""
+    step = 1 + _CACHED * len(values) // max(values.size, 1)
+    for at in range(0, len(values), step):
+        odd = ~np.isfinite(values[at : at + step].ravel())
+        if odd.any():
+            place = at * (values.size // len(values)) + int(odd.argmax())
+            row = int(np.searchsorted(indptr, place, side="right")) - 1
+            i = int(np.searchsorted(np.asarray(group.row_start), row, side="right")) - 1
+            raise DataError(
+                f"example {i}: a feature of group {k} is {values.ravel()[place]} (row {row} of the group); all must be "
+                "finite"
+            )
 
 
 def _check_sparse(k: int, group: RowGroup, indptr: NDArray[np.int64]) -> None:

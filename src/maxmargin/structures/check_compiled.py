@@ -14,7 +14,6 @@ from .check_examples import Examples
 from .check_reference import ReferenceCheck
 from .check_report import Abandoned, Ledger, differ, shown
 from .check_tools import (
-    LOSS_RANGE,
     Candidates,
     Claim,
     Output,
@@ -24,6 +23,7 @@ from .check_tools import (
     listed_candidates,
     random_weights,
 )
+from .values import loss_fault
 
 __all__ = ["COMPILED_CHECKS", "CompiledCheck"]
 
@@ -176,8 +176,8 @@ class CompiledCheck:
         parts = self._parts(i, out, twin=twin)
         loss = self.calls.loss(i, out, twin=twin)
         name = shown(out.tolist())
-        if not 0.0 <= loss < np.inf:
-            self.ledger.abandon("loss", i, f"the loss of output {name} is {loss!r}; {LOSS_RANGE}")
+        if fault := loss_fault(loss):
+            self.ledger.abandon("loss", i, f"the loss of output {name} is {loss!r}; {fault}")
         self.ledger.passed("loss", i)
         added = self.constant + float(self.delta[parts].sum())
         if differ(added, loss):
@@ -226,8 +226,8 @@ class CompiledCheck:
                 f"buffer, {shown(with_ones.tolist())} when ones do; read the output only"
             )  # fmt: skip
         truth = self._judged(i, vector, "the truth", twin=True)
-        if truth.loss != 0.0:
-            self.ledger.fault("loss", i, f"the loss of the true output is {truth.loss!r}; it must be 0")
+        if fault := loss_fault(truth.loss, of_truth=True):
+            self.ledger.fault("loss", i, f"the loss of the true output is {truth.loss!r}; {fault}")
         found = [[self._decoded(i, theta + row * self.delta, row) for theta in self.thetas] for row in (0, 1)]
         self._check_features(i, truth_parts, found)
         hold_against(

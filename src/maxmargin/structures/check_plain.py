@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from ..errors import DataError, StructureError
 from .check_report import Abandoned, Ledger, shown
 from .check_tools import (
-    LOSS_RANGE,
     Candidates,
     Claim,
     Output,
@@ -26,6 +25,7 @@ from .check_tools import (
     unchanged,
 )
 from .plain import METHODS, sparse_vector
+from .values import is_real, loss_fault
 
 __all__ = ["PLAIN_CHECKS", "PlainCheck"]
 
@@ -161,14 +161,11 @@ class PlainCheck:
 
     def _loss(self, i: int, y: Any) -> float:
         said = self._call("loss", i, "loss", self.Y[i], y)
-        try:
-            value = float(said)
-        except (TypeError, ValueError) as error:
-            self.ledger.abandon("loss", i, f"loss of output {shown(y)} is {shown(said)}; return a number", error)
-        if not 0.0 <= value < np.inf:
-            self.ledger.abandon("loss", i, f"the loss of output {shown(y)} is {value!r}; {LOSS_RANGE}")
+        if fault := loss_fault(said):
+            value = float(said) if is_real(said) else said
+            self.ledger.abandon("loss", i, f"the loss of output {shown(y)} is {shown(value)}; {fault}")
         self.ledger.passed("loss", i)
-        return value
+        return float(said)
 
     def _judged(self, i: int, y: Any, source: str) -> Output:
         index, value = self._features(i, y)
@@ -178,8 +175,8 @@ class PlainCheck:
 
     def _examine(self, i: int) -> None:
         truth = self._judged(i, self.Y[i], "the truth")
-        if truth.loss != 0.0:
-            self.ledger.fault("loss", i, f"the loss of the true output is {truth.loss!r}; it must be 0 for y == y_true")
+        if fault := loss_fault(truth.loss, of_truth=True):
+            self.ledger.fault("loss", i, f"the loss of the true output is {truth.loss!r}; {fault}")
         found = [[self._found(i, w, augmented) for w in self.w] for augmented in (False, True)]
         self.ledger.passed("read-only inputs", i, 2 * len(self.w))
         others = self._listed(i) if self.lists or self.candidates is not None else self._met(i)
@@ -189,7 +186,10 @@ class PlainCheck:
         )  # fmt: skip
 
     def _found(self, i: int, w: Reals, augmented: bool) -> Output:
-        y = self._call(_CLAIMS[augmented].check, i, "argmax", self.X[i], w, self.Y[i] if augmented else None)
+        check = _CLAIMS[augmented].check
+        y = self._call(check, i, "argmax", self.X[i], w, self.Y[i] if augmented else None)
+        if y is None:
+            self.ledger.abandon(check, i, "argmax returned None; it must return an output")
         return self._judged(i, y, "an argmax under other weights")
 
     def _listed(self, i: int) -> Iterator[Output]:

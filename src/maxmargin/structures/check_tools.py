@@ -15,12 +15,11 @@ from ..errors import DataError
 from .check_report import Ledger, differ, shown
 
 __all__ = [
-    "LOSS_RANGE", "Candidates", "Claim", "Output", "check_pickle", "check_threads", "frozen", "hold_against",
+    "Candidates", "Claim", "Output", "check_pickle", "check_threads", "frozen", "hold_against",
     "listed_candidates", "random_weights", "thawed", "unchanged",
 ]  # fmt: skip
 
 Reals = NDArray[np.float64]
-LOSS_RANGE = "it must be 0 for the truth, and finite and at least 0 for every output"
 
 # Two threads seldom meet in one call: they get so long a time for it.
 _THREAD_SECONDS = 0.1

@@ -22,18 +22,21 @@ from numpy.typing import NDArray
 from .._compiled import compiled
 from ..errors import DataError, StructureError
 from .base import Pack, Structure, freeze
-from .values import LARGEST, as_reals, is_real
+from .values import LARGEST, as_reals, check_sparse, is_real, loss_fault
 
 __all__ = [
     "PlainData",
     "PlainStructure",
     "check_is_structure",
+    "check_losses",
     "checked_loss",
+    "checked_output",
     "identity_features",
     "identity_potentials_at",
     "plain_pack",
     "dense_vector",
     "sparse_vector",
+    "tell_example",
 ]
 
 METHODS = ("joint_features", "loss", "argmax")
@@ -78,22 +81,62 @@ def check_is_structure(structure: Any) -> None:
         )
 
 
-def checked_loss(value: Any, name: str, i: int) -> float:
+def checked_loss(value: Any, name: str, i: int, *, of_truth: bool = False) -> float:
     """What ``loss`` of the structure ``name`` returned for example ``i``, as a float.
 
     Raises
     ------
     StructureError
-        When it is no number, negative, not finite or too large.
+        When it is no number, negative, not finite or too large; that of the true output when it is not 0.
     """
-    if not isinstance(value, float) and not is_real(value):  # the first test is the short one
-        raise StructureError(f"{name}: loss of example {i} is {' '.join(repr(value).split()):.40}; it must be a number")
-    loss = float(value)
-    if not 0.0 <= loss <= LARGEST:
+    if type(value) is float and 0.0 <= value <= LARGEST and not (of_truth and value):  # the short way
+        return value
+    fault = loss_fault(value, of_truth=of_truth)
+    if fault:
+        what = f"example {i}: the loss of the true output" if of_truth else f"loss of example {i}"
+        shown = " ".join(repr(float(value) if is_real(value) else value).split())
+        raise StructureError(f"{name}: {what} is {shown:.40}; {fault} (run check_structure)")
+    return float(value)
+
+
+def check_losses(
+    losses: NDArray[np.float64], name: str, examples: NDArray[np.int64], *, of_truth: bool = False
+) -> None:
+    """The same of many losses at once, ``losses[k]`` that of ``examples[k]``."""
+    wrong = ~((losses >= 0.0) & (losses <= (0.0 if of_truth else LARGEST)))
+    for k in np.flatnonzero(wrong)[:1]:
+        checked_loss(float(losses[k]), name, int(examples[k]), of_truth=of_truth)
+
+
+def checked_output(y: Any, name: str, i: int) -> Any:
+    """What ``argmax`` of the structure ``name`` returned for example ``i``.
+
+    Raises
+    ------
+    StructureError
+        When it is None, as of a method that ends without an answer.
+    """
+    if y is None:
         raise StructureError(
-            f"{name}: loss of example {i} is {loss!r}; it must be finite, at least 0 and at most {LARGEST:g}"
+            f"{name}: argmax returned None for example {i}; it must return an output (run check_structure)"
         )
-    return loss
+    return y
+
+
+def tell_example(error: Exception, name: str, i: int, y: Any = None) -> None:
+    """Say in a note on an error from the user's code where it happened; its type and its traceback stay.
+
+    Parameters
+    ----------
+    y : object, optional
+        The output that ``argmax`` had returned, when a later method failed on it.
+    """
+    if f"example {i}" in str(error):
+        return
+    output = "" if y is None else f", on the output {' '.join(repr(y).split()):.60} that argmax returned"
+    note = f"{name}: this happened at example {i} (the first is 0){output}; run check_structure to find out why"
+    if note not in getattr(error, "__notes__", ()):
+        error.add_note(note)
 
 
 class PlainData(NamedTuple):
@@ -153,24 +196,27 @@ def dense_vector(
     """
     if type(vector) is np.ndarray and vector.dtype == np.float64 and vector.ndim == 1 and vector.flags.c_contiguous:
         return vector
-    if isinstance(vector, Mapping):
+    if hasattr(vector, "tocsr"):  # before mappings: SciPy's dictionaries of keys are both
+        check_sparse(vector, f"{what}: joint_features")
+        row = vector.tocsr(copy=True)
+        if len(row.shape) == 1:
+            row = row.reshape((1, -1)).tocsr()
+        if row.shape[0] != 1:
+            raise DataError(f"{what}: joint_features returned a matrix of shape {row.shape}; it must be one row")
+        row.sum_duplicates()
+        index, value, length = row.indices, as_reals(row.data, f"{what}: joint_features"), row.shape[1]
+    elif isinstance(vector, Mapping):
         if n_features is None:
             raise StructureError(f"{what}: joint_features returns mappings: the structure must set n_features")
         try:
-            index = np.fromiter(map(operator.index, vector), np.int64, len(vector))
-        except TypeError:
+            index = np.fromiter(map(_as_index, vector), np.int64, len(vector))
+        except (TypeError, OverflowError):
             raise DataError(f"{what}: feature index that is no integer in {list(vector)!r:.60}") from None
         if len(index) and (index.min() < 0 or index.max() >= n_features):
             raise DataError(f"{what}: feature index outside 0..{n_features - 1}")
         value, length = as_reals(list(vector.values()), f"{what}: values of joint_features"), n_features
         if value.ndim != 1:
             raise DataError(f"{what}: joint_features returned a mapping whose values are no numbers")
-    elif hasattr(vector, "tocsr"):
-        row = vector.tocsr(copy=True)
-        if row.shape[0] != 1:
-            raise DataError(f"{what}: joint_features returned a matrix of shape {row.shape}; it must be one row")
-        row.sum_duplicates()
-        index, value, length = row.indices, as_reals(row.data, f"{what}: joint_features"), row.shape[1]
     else:
         dense = as_reals(vector, f"{what}: joint_features")
         if dense.ndim != 1:
@@ -180,6 +226,13 @@ def dense_vector(
     out[:] = 0.0
     out[index] = value
     return out
+
+
+def _as_index(key: Any) -> int:
+    """A key as an index. Truth values are refused: two features at most could be told apart by them."""
+    if isinstance(key, bool | np.bool_):
+        raise TypeError
+    return operator.index(key)
 
 
 def sparse_vector(vector: Any, n_features: int | None, what: str) -> tuple[NDArray[np.int32], NDArray[np.float64], int]:

@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 
 from ..errors import DataError
 
-__all__ = ["LARGEST", "as_reals", "check_largest", "check_sparse", "is_real"]
+__all__ = ["LARGEST", "LOSS_RANGE", "as_reals", "check_largest", "check_sparse", "is_real", "loss_fault"]
 
 LARGEST = 1e100
 """Losses beyond it, and features, have squares and sums of squares that could overflow."""
+
+LOSS_RANGE = f"it must be 0 for the truth, and finite, at least 0 and at most {LARGEST:g} for every output"
 
 
 def is_real(value: Any) -> bool:
@@ -22,6 +24,15 @@ def is_real(value: Any) -> bool:
     if isinstance(value, np.ndarray):
         return value.ndim == 0 and value.dtype.kind in "biuf"
     return isinstance(value, numbers.Real | Decimal | np.bool_) and not isinstance(value, np.timedelta64)
+
+
+def loss_fault(value: Any, *, of_truth: bool = False) -> str:
+    """What must be of a task loss and is not, as the end of a message; nothing for a loss as it should be."""
+    if not is_real(value):
+        return "it must be a number"
+    if not 0.0 <= float(value) <= LARGEST:
+        return LOSS_RANGE
+    return "it must be 0 for y == y_true" if of_truth and float(value) != 0.0 else ""
 
 
 def as_reals(values: Any, name: str) -> NDArray[np.float64]:
