@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import math
 import os
 import threading
 import time
@@ -34,7 +35,8 @@ from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
 __all__ = [
-    "array", "BITS", "compiled", "DOT_MATH", "function_type", "kernel", "list_nonzero", "prefetch", "watch_compiler",
+    "array", "BITS", "compiled", "compiling_seconds", "DOT_MATH", "function_type", "kernel", "list_nonzero", "prefetch",
+    "watch_compiler",
 ]  # fmt: skip
 
 # Reordering sums is allowed in dot products only; full fastmath would break NaN checks.
@@ -133,17 +135,19 @@ def _jit(function: Callable[..., Any], signature: Any = None, **options: Any) ->
     return dispatcher
 
 
-def compiled(function: Callable[..., Any] | None = None, *, dot: bool = False) -> Any:
+def compiled(function: Callable[..., Any] | None = None, *, dot: bool = False, extremes: bool = False) -> Any:
     """Compile ``function`` with Numba at its first use, without the GIL, cached on disk where possible.
 
     Parameters
     ----------
     dot : bool
         Allow sums to be reordered (for dot products; NaN checks stay right).
+    extremes : bool
+        The largest and the smallest of many numbers too, none of which is NaN: there is no check that would be right.
     """
     if function is None:
-        return functools.partial(compiled, dot=dot)
-    return _jit(function, fastmath=DOT_MATH if dot else False)
+        return functools.partial(compiled, dot=dot, extremes=extremes)
+    return _jit(function, fastmath=DOT_MATH | {"nnan"} if extremes else DOT_MATH if dot else False)
 
 
 class Kernel:
@@ -232,6 +236,42 @@ def watch_compiler(after: float, tell: Callable[[], Any]) -> Iterator[None]:
             yield
     finally:
         watch.stop()
+
+
+class _Meter(event.Listener):
+    """Adds up the seconds in which code is compiled; a function compiled for the sake of another counts once.
+
+    Numba compiles under one lock, so no two threads tell of a beginning at once.
+    """
+
+    def __init__(self) -> None:
+        self._depth = 0
+        # seconds of the past, and since when there are more; replaced together, for other threads read them
+        self._state = 0.0, math.inf
+
+    def on_start(self, event: Any) -> None:
+        self._depth += 1
+        if self._depth == 1:
+            self._state = self._state[0], time.perf_counter()
+
+    def on_end(self, event: Any) -> None:
+        self._depth = max(self._depth - 1, 0)  # Ctrl-C may have come before the beginning was counted
+        if self._depth == 0:
+            self._state = self.seconds, math.inf
+
+    @property
+    def seconds(self) -> float:
+        past, began = self._state
+        return past + max(time.perf_counter() - began, 0.0)
+
+
+_METER = _Meter()
+event.register("numba:compile", _METER)
+
+
+def compiling_seconds() -> float:
+    """Seconds that this process has spent in making machine code so far, in whatever thread; it never falls."""
+    return _METER.seconds
 
 
 def array(dtype: Any, ndim: int = 1, *, readonly: bool = False) -> Any:

@@ -15,15 +15,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import maxmargin
 from maxmargin import MulticlassSVM, SequenceSVM, StructuredSVM, SVMClassifier
+from maxmargin._compiled import jit_disabled
 from maxmargin._estimator import LabelIndex
 from maxmargin.solvers.base import Solver, WarmStart
-from maxmargin.solvers.deadline import Deadline, OutOfTime
+from maxmargin.solvers.deadline import Deadline, OutOfTime, clock
 from maxmargin.solvers.frank_wolfe import FrankWolfe
 from maxmargin.solvers.loop import minimize
 from maxmargin.solvers.n_slack import NSlack
@@ -604,3 +606,45 @@ def test_a_handler_of_the_users_own_is_left_alone() -> None:
     finally:
         signal.signal(signal.SIGINT, before)
     assert seen
+
+
+@pytest.mark.skipif(jit_disabled(), reason="nothing is compiled")
+def test_what_is_compiled_meanwhile_takes_no_time_from_the_limit() -> None:
+    """As in the first fit after an installation, here by a callback after each pass."""
+    seconds, passes = [], []
+
+    def compile_something(record: Any, w: Any) -> None:
+        passes.append(record.passes)
+        if len(passes) <= 2:
+            began = time.perf_counter()
+            numba.njit(lambda x: np.sort(x) @ x)(np.ones(3))
+            seconds.append(time.perf_counter() - began)
+
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 2)), rng.integers(2, size=40)
+    model = SVMClassifier(C=100.0, tol=0.0, solver="coordinate_ascent", max_passes=1000)
+    model.fit(X, y)  # compiles what is needed
+    at_most = clock(), time.perf_counter()
+    model.set_params(max_time=0.25, callback=compile_something).fit(X, y)
+    compiled = sum(seconds)
+    assert compiled > 0.25
+    assert len(passes) > 2
+    assert time.perf_counter() - at_most[1] - (clock() - at_most[0]) == pytest.approx(compiled, rel=0.3)
+    assert model.certificate_.seconds > compiled  # what the user has waited
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(jit_disabled(), reason="nothing is compiled")
+def test_a_limit_of_a_second_is_one_of_solving_where_nothing_is_compiled_yet(
+    tmp_path: Path, run_python: Callable[..., str]
+) -> None:
+    """Compiling alone takes three seconds and more: the model of a single pass had a gap of 1."""
+    code = """
+import numpy as np
+from maxmargin import SVMClassifier
+rng = np.random.default_rng(0)
+X = rng.normal(size=(300, 5))
+found = SVMClassifier(max_time=1.0, random_state=0).fit(X, X[:, 0] > 0).certificate_
+print(found.status.name, found.relative_gap <= 1e-3, found.seconds > 1.0)
+"""
+    assert run_python(code, env={"NUMBA_CACHE_DIR": str(tmp_path)}).split() == ["CONVERGED", "True", "True"]

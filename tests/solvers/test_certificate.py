@@ -195,7 +195,7 @@ def test_a_decoder_that_lies_is_found_out(kind: type[ListedStructure], solver: s
     case = cases()["costs"]
     structure = kind(case.listed)
     oracle = PlainOracle(structure, range(case.n), list(enumerate(case.listed.truth)))
-    with pytest.raises((StructureError, ArithmeticError), match=f"{kind.__name__}: .*example \\d"):
+    with pytest.raises(StructureError, match=f"{kind.__name__}: .*example \\d"):
         minimize(oracle, ALL[solver], C=5.0, tol=1e-3, max_passes=50, random_state=0)
 
 
@@ -241,7 +241,7 @@ def test_a_compiled_structure_that_lies_is_found_out(function: str) -> None:
     rng = np.random.default_rng(0)
     structure = compiled_liar(function)
     encoded = structure.encode(rng.normal(size=(12, 2)), np.arange(12) % 3)
-    with pytest.raises((StructureError, ArithmeticError), match=r"Multiclass: .*example \d"):
+    with pytest.raises(StructureError, match=r"Multiclass: .*example \d"):
         minimize(CompiledOracle(structure, encoded), FrankWolfe(), C=5.0, tol=1e-3, max_passes=50, random_state=0)
 
 

@@ -15,7 +15,7 @@ from ..errors import DataError, StructureError
 from ..problem import Certificate, Scaling, relative_gap
 from ..status import Status
 from .base import Problem, Run, Solver, Task, WarmStart
-from .deadline import Deadline, OutOfTime
+from .deadline import Deadline, OutOfTime, clock
 from .oracle import Oracle
 from .planes import Planes, copied
 
@@ -102,8 +102,9 @@ def certify(
 
     Raises
     ------
-    ArithmeticError
-        When the training risk exceeds its bound, which would be a fault of the structure or of this library.
+    StructureError
+        When the lower bound is above the objective, or the training risk above its bound: a fault of the structure or
+        of this library.
     """
     task = run.task
     found = run.evaluate(w)
@@ -124,7 +125,7 @@ def certify(
         allowed = 1e-9 * (1.0 + found.slack + largest)
         if (excess > allowed).any():
             k = int(excess.argmax())
-            raise ArithmeticError(
+            raise StructureError(
                 f"{task.name}: example {int(task.examples[k])} has task loss {found.risk[k]:.10g} above its "
                 f"slack {found.slack[k]:.10g}; the decoder and the loss contradict each other (run check_structure)"
             )
@@ -176,8 +177,8 @@ def minimize(
         Passes of the decoder over the data, evaluations and the one for the certificate included. There is at least one
         pass and its certificate: 1 is taken for 2.
     max_time : float, optional
-        Seconds. A pass of a structured problem is left in the middle when they are over, and the best weights so far
-        are kept; the pass for the certificate comes on top.
+        Seconds, without those in which code is compiled. A pass of a structured problem is left in the middle when they
+        are over, and the best weights so far are kept; the pass for the certificate comes on top.
     random_state : int, Generator or None
         Seeds the order of the visits.
     n_jobs : int
@@ -290,11 +291,12 @@ class _Loop:
     ) -> None:
         check_costs(task.c[task.examples], task.name)
         self.task, self.solver = task, solver
-        self.max_passes, self.max_time = max(max_passes, 2), math.inf if max_time is None else max_time
+        self.max_passes = max(max_passes, 2)
         # tasks whose passes cannot be left in the middle have no deadline
         self.deadline: Deadline = getattr(task, "deadline", Deadline())
         self.callback, self.check_every = callback, check_every
         self.began = time.perf_counter()
+        self.end = clock() + (math.inf if max_time is None else max_time)
         self.passes = 0
         self.history: list[Record] = []
         self.way = 0  # where the history of the algorithm at work begins
@@ -312,7 +314,7 @@ class _Loop:
                 run = self.solver.start(self.task)
                 self.posed = run.task  # a solver may pose the problem in another form
                 self.optimism = 1.0 if run.exact_gap else run.optimism
-                self.deadline.at = self.began + self.max_time
+                self.deadline.at = self.end
                 status = self._passes(run)
                 self._serve_interrupt()
         except OutOfTime:
@@ -371,7 +373,7 @@ class _Loop:
                 self.way = len(self.history)
             if self.passes + 2 > self.max_passes:  # another pass and its certificate
                 return Status.PASS_LIMIT
-            if self._seconds() >= self.max_time:
+            if clock() >= self.end:
                 return Status.TIME_LIMIT
 
     def _evaluate(self, run: Run, status: Status = Status.CONVERGED, *, weights: Reals | None = None) -> Certificate:
