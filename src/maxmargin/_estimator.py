@@ -29,10 +29,24 @@ from .structures.values import as_reals
 
 __all__ = [
     "LabelIndex", "MarginEstimator", "check_lengths", "check_number", "check_one_kind", "check_sample_weight",
-    "choose_solver", "resolve_n_jobs",
+    "choose_solver", "resolve_n_jobs", "warn_caller",
 ]  # fmt: skip
 
 Reals = NDArray[np.float64]
+
+
+def warn_caller(message: str, category: type[Warning]) -> None:
+    """Warn of what happens in the first line of the stack that is not of this package: most often the call of ``fit``.
+
+    A level that is counted by hand is right for one way from there to here, and estimators have several.
+    """
+    package = f"{__package__}."
+    frame: Any = sys._getframe(1)
+    level = 3
+    while frame.f_back is not None and f"{frame.f_back.f_globals.get('__name__', '')}.".startswith(package):
+        frame = frame.f_back
+        level += 1
+    warnings.warn(message, category, stacklevel=level)
 
 
 class LabelIndex:
@@ -81,7 +95,9 @@ class MarginEstimator(BaseEstimator):
             raise ValueError(f"callback must be callable, not {self.callback!r}")
         if hasattr(self, "n_jobs"):
             resolve_n_jobs(self.n_jobs)
-        check_random_state(getattr(self, "random_state", None))
+        seed = getattr(self, "random_state", None)
+        if not (seed is None or (isinstance(seed, numbers.Integral) and 0 <= int(seed) < 2**32)):
+            check_random_state(seed)  # making a generator for nothing takes as long as a pass over a small set
 
     def _check_C(self) -> None:
         check_number(self, "C", low=0.0, low_allowed=False)
@@ -175,11 +191,10 @@ class MarginEstimator(BaseEstimator):
                 if "perceptron" in certificate.solver
                 else f" at a relative gap of {certificate.relative_gap:.2g} (tol {self.tol:g})"
             )
-            warnings.warn(
+            warn_caller(
                 f"{type(self).__name__} stopped by {status}{gap} after {certificate.passes} passes. "
                 f"{self._advice(certificate)}",
                 ConvergenceWarning,
-                stacklevel=3,
             )
 
     def _advice(self, certificate: Certificate) -> str:
@@ -233,6 +248,7 @@ def _purposes(solver: Any) -> list[str]:
     from ._kernel_machine import kernel_solvers
     from ._machine import _SOLVERS
     from .multiclass import solvers_by_rows
+    from .ranking import PAIR_SOLVERS
     from .solvers.perceptron import Perceptron
 
     kinds: dict[str, Mapping[str, Any]] = {
@@ -240,6 +256,7 @@ def _purposes(solver: Any) -> list[str]:
         "machines with a kernel or nu": kernel_solvers(1.0),
         "structured machines": {name: by_name(name) for name in ["auto", *BY_NAME]},
         "MulticlassSVM": solvers_by_rows(),
+        "ranking": PAIR_SOLVERS,
     }
 
     def among(solvers: Mapping[str, Any]) -> bool:

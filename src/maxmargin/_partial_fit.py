@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
+from functools import update_wrapper, wraps
+from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -11,11 +14,13 @@ from numpy.typing import NDArray
 
 from ._kernel_machine import KernelMachine
 from .data._mapped_rows import rows_of
+from .errors import RuledOutError
 from .losses import MARGIN_LOSSES, Hinge, Logistic, MarginLoss, Perceptron, SquaredHinge, margin_loss
-from .solvers.linear.stream import Stream
+from .solvers.linear.stream import FIGURES, Stream
+from .solvers.ranking.stream import QueryStream
 from .structures.base import check_magnitude
 
-__all__ = ["Streams", "classes_of", "stream_loss", "used_rows"]
+__all__ = ["Streams", "can_stream", "classes_of", "for_streams", "stream_loss", "used_rows"]
 
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -23,6 +28,43 @@ _OF_FIT = (
     "certificate_", "history_", "support_", "support_vectors_", "dual_coef_", "dual_residual_", "n_support_", "kernel_",
     "notes_", "n_mistakes_", "items_", "strengths_", "_warm",
 )  # fmt: skip
+
+
+class for_streams:  # a decorator
+    """A ``partial_fit`` that is there only if ``check`` lets an estimator pass, as ``available_if`` of scikit-learn.
+
+    That one says "has no attribute" and leaves the reason to the traceback's first half; here the reason is the error.
+
+    Parameters
+    ----------
+    check : callable
+        Takes the estimator, and raises an AttributeError that names the parameter which leaves none.
+    """
+
+    def __init__(self, check: Callable[[Any], Any]) -> None:
+        self._check = check
+
+    def __call__(self, method: Callable[..., Any]) -> Any:
+        self._method = method
+        return update_wrapper(self, method)
+
+    def __get__(self, estimator: Any, owner: Any = None) -> Any:
+        if estimator is not None:
+            self._ask(estimator)
+            return MethodType(self._method, estimator)
+
+        @wraps(self._method)
+        def method(estimator: Any, *args: Any, **options: Any) -> Any:
+            self._ask(estimator)
+            return self._method(estimator, *args, **options)
+
+        return method
+
+    def _ask(self, estimator: Any) -> None:
+        try:
+            self._check(estimator)
+        except AttributeError as error:
+            raise RuledOutError(str(error)) from None
 
 
 class Streams:
@@ -66,13 +108,53 @@ class Streams:
         estimator.n_samples_seen_ = getattr(estimator, "n_samples_seen_", 0) + n_rows
 
 
+def stream_parts(estimator: Any) -> dict[str, Any]:
+    """What a model file keeps of a stream, by name: another process goes on as if nothing had happened.
+
+    Raises
+    ------
+    ValueError
+        When parameters have been changed since the stream began: the file would have the new ones.
+    """
+    _ = estimator.partial_fit  # refuses what would rule it out after loading
+    streams: Streams = estimator._streams
+    streams.check(estimator)
+    seen, last, mean, figures = zip(*(stream.state() for stream in streams.each), strict=True)
+    return {
+        "n_samples_seen": int(estimator.n_samples_seen_), "start": float(streams.start), "seen": list(seen),
+        "last": np.array(last), "mean": np.array(mean), "figures": np.array(figures),
+    }  # fmt: skip
+
+
+def take_stream_parts(estimator: Any, parts: dict[str, Any]) -> None:
+    """Take over what :func:`stream_parts` gave; a ValueError says what does not fit.
+
+    The estimator has its parameters and weights already.
+    """
+    _ = estimator.partial_fit  # an AttributeError where there is none
+    coef, count, seen = np.atleast_2d(estimator.coef_), parts["n_samples_seen"], parts["seen"]
+    if not all(type(n) is int and 0 <= n < 2**63 for n in (count, *seen)) or len(seen) != len(coef):
+        raise ValueError("numbers of rows that are none")
+    shape, arrays = (len(coef), coef.shape[1] + (estimator._intercept != "none")), []
+    for name, wanted in (("last", shape), ("mean", shape), ("figures", (len(coef), FIGURES))):
+        arrays.append(np.ascontiguousarray(parts[name], np.float64))
+        if arrays[-1].shape != wanted:
+            raise ValueError(f"{name} of shape {arrays[-1].shape}; it must be {wanted}")
+    kind = Stream if isinstance(estimator, KernelMachine) else QueryStream
+    streams = Streams(estimator, len(coef), float(parts["start"]), kind)
+    for stream, n, *state in zip(streams.each, seen, *arrays, strict=True):
+        stream.go_on_from(n, *state)
+    estimator._streams = streams
+    streams.take_over(estimator, count)
+
+
 def _parameters(estimator: Any) -> dict[str, Any]:
     names = ("C", "loss", "epsilon", "multi_class", "fit_intercept", "penalize_intercept")
     return {name: getattr(estimator, name) for name in names if hasattr(estimator, name)}
 
 
 def can_stream(estimator: KernelMachine) -> bool:
-    """Whether there is a ``partial_fit``: for ``available_if`` of scikit-learn.
+    """Whether there is a ``partial_fit``: for :class:`for_streams`.
 
     Raises
     ------
@@ -139,10 +221,11 @@ def classes_of(classes: Any, known: NDArray[Any] | None, truth: NDArray[Any], *,
     return found
 
 
-def used_rows(X: Any, weight: Reals | None) -> tuple[Any, Ints, Reals]:
-    """The rows of positive weight, their positions, and their weights."""
+def used_rows(estimator: KernelMachine, X: Any, weight: Reals | None) -> tuple[Any, Ints, Reals]:
+    """The rows of positive weight, their positions, and their weights, which ``C`` leaves numbers to compute with."""
     check_magnitude(X.data if sp.issparse(X) else X)
-    if weight is None:
-        return X, np.arange(X.shape[0]), np.ones(X.shape[0])
-    order = np.flatnonzero(weight > 0.0)
-    return (X if len(order) == X.shape[0] else rows_of(X, order)), order, weight[order]
+    n = X.shape[0]
+    order, used = (np.arange(n), np.ones(n)) if weight is None else (at := np.flatnonzero(weight > 0.0), weight[at])
+    if len(order):
+        estimator._costs(used)
+    return (X if len(order) == n else rows_of(X, order)), order, used

@@ -16,11 +16,10 @@ from ._estimator import MarginEstimator, check_one_kind, check_sample_weight
 from ._machine import counted
 from ._notes import about_contradictions, about_order, about_scales
 from .errors import DataError
-from .ranking import ONE_FOR_PAIRS
+from .ranking import FOR_PAIRS, PAIR_SOLVERS, pair_solver, reason_of
 from .solvers.base import WarmStart
 from .solvers.linear.rows import Rows
 from .solvers.loop import Result, run_to_tolerance
-from .solvers.ranking.newton import TruncatedNewton
 from .solvers.ranking.queries import group
 from .solvers.ranking.task import RankingTask, check_pairs
 from .structures.values import check_sparse
@@ -61,7 +60,9 @@ class AUCClassifier(ClassifierMixin, MarginEstimator):
     max_passes : int, default=10000
         Passes over the data: each product with the Hessian, gradient or evaluation is one.
     max_time : float, optional
-        Seconds.
+        Seconds of solving.
+    solver : {"auto", "newton", "bundle", "gradient_descent", "subgradient", "pegasos"} or solver object, default="auto"
+        As of :class:`~maxmargin.SVMRanker`, with all pairs for one example.
     verbose : int, default=0
         1 shows progress, 2 every pass.
     warm_start : bool, default=False
@@ -116,6 +117,7 @@ class AUCClassifier(ClassifierMixin, MarginEstimator):
         tol: float = 1e-3,
         max_passes: int = 10_000,
         max_time: float | None = None,
+        solver: Any = "auto",
         verbose: int = 0,
         warm_start: bool = False,
         callback: Callable[..., Any] | None = None,
@@ -127,6 +129,7 @@ class AUCClassifier(ClassifierMixin, MarginEstimator):
         self.tol = tol
         self.max_passes = max_passes
         self.max_time = max_time
+        self.solver = solver
         self.verbose = verbose
         self.warm_start = warm_start
         self.callback = callback
@@ -159,6 +162,7 @@ class AUCClassifier(ClassifierMixin, MarginEstimator):
             After Ctrl-C, with the best model so far already stored.
         """
         self._check_parameters()
+        solver = pair_solver(self)
         for name, values in (("loss", ("hinge", "squared_hinge")), ("C_per", ("row", "pair"))):
             if getattr(self, name) not in values:
                 raise ValueError(f"{name} must be {values[0]!r} or {values[1]!r}, not {getattr(self, name)!r}")
@@ -181,14 +185,14 @@ class AUCClassifier(ClassifierMixin, MarginEstimator):
         X, order, weight = counted(X, number, weight)
         number = number[order]
         rows = Rows(X)
-        result = self._fit_pairs(rows, number, weight)
+        result = self._fit_pairs(rows, number, weight, solver)
         self.classes_, self.coef_ = classes, result.w.reshape(1, -1)
         cost = weight / weight.max()
         if factors is not None:
             cost *= (factors / factors.max())[number]
         self.intercept_ = np.array([-best_threshold(rows.scores(result.w), number == 1, cost)])
         self._keep_notes(self._notes(X, order, number, weight, result))
-        self.solver_reason_ = ONE_FOR_PAIRS
+        self.solver_reason_ = reason_of(self, result)
         self._finish(result)
         return self
 
@@ -206,7 +210,10 @@ class AUCClassifier(ClassifierMixin, MarginEstimator):
         """``k``, the factor of all pairs."""
         return float((1.0 / np.bincount(number, weights=weight)).sum()) if self.C_per == "row" else 1.0
 
-    def _fit_pairs(self, rows: Rows, number: NDArray[np.int64], weight: Reals) -> Result:
+    def _solver_names(self) -> list[str]:
+        return list(PAIR_SOLVERS)
+
+    def _fit_pairs(self, rows: Rows, number: NDArray[np.int64], weight: Reals, solver: Any) -> Result:
         queries = group(number.astype(np.float64), np.zeros(len(number), np.int64), weight=weight)
         check_pairs(queries, "sample_weight")
         factor = np.array([self._factor(number, weight)])
@@ -218,7 +225,7 @@ class AUCClassifier(ClassifierMixin, MarginEstimator):
         )
 
         def run(**limits: Any) -> Result:
-            return run_to_tolerance(task, TruncatedNewton(), **limits)
+            return run_to_tolerance(task, solver, **limits)
 
         return self._watched(run)
 
@@ -261,7 +268,7 @@ class AUCClassifier(ClassifierMixin, MarginEstimator):
                 raise ValueError(f"{len(names)} names for {coef.shape[1]} features")
             self.feature_names_in_ = np.array(names, dtype=object)
         self.classes_, self.coef_, self.intercept_, self.n_features_in_ = classes, coef, intercept, coef.shape[1]
-        self.solver_reason_ = str(parts.get("solver_reason", ONE_FOR_PAIRS))
+        self.solver_reason_ = str(parts.get("solver_reason", FOR_PAIRS))
 
 
 def best_threshold(scores: Reals, positive: NDArray[np.bool_], cost: Reals) -> float:

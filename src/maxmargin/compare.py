@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -114,6 +114,7 @@ def compare_solvers(
     X_test: Any = None,
     y_test: Any = None,
     curve: bool = True,
+    score_parameters: Mapping[str, Any] | None = None,
     **fit_parameters: Any,
 ) -> Comparison:
     """Fit copies of an estimator by several solvers.
@@ -131,6 +132,8 @@ def compare_solvers(
         estimator's ``score`` of any other.
     curve : bool, default=True
         Follow the test loss along the passes; this about doubles the time.
+    score_parameters : mapping of str to data, optional
+        What the estimator's ``score`` needs beside the test data, such as ``{"qid": qid_test}`` of a ranking.
 
     Returns
     -------
@@ -159,7 +162,7 @@ def compare_solvers(
         model.fit(*((X,) if y is None else (X, y)), **fit_parameters)
 
     def test(model: Any) -> float:
-        return _test_loss(model, X_test, y_test)
+        return _test_loss(model, X_test, y_test, score_parameters or {})
 
     measure = "mean absolute error" if is_regressor(estimator) else "1 - score"
     return compare_fits(estimator, fit, solvers, None if X_test is None else test, measure, curve=curve)
@@ -179,8 +182,6 @@ def compare_fits(
     if isinstance(solvers, str):
         solvers = [solvers]
     wanted: Sequence[Any] = solver_names(estimator) if solvers is None else list(solvers)
-    if "solver" not in estimator.get_params(deep=False):
-        raise DataError(f"compare_solvers: {type(estimator).__name__} has one solver: there is nothing to compare")
     known = estimator._solver_names()
     for solver in wanted:
         if isinstance(solver, str) and solver not in known:
@@ -239,8 +240,8 @@ def _timed(model: Any, fit: Callable[[Any], None]) -> float:
     return time.process_time() - began
 
 
-def _test_loss(model: Any, X: Any, y: Any) -> float:
-    return float(abs(model.predict(X) - y).mean()) if is_regressor(model) else 1.0 - float(model.score(X, y))
+def _test_loss(model: Any, X: Any, y: Any, more: Mapping[str, Any]) -> float:
+    return float(abs(model.predict(X) - y).mean()) if is_regressor(model) else 1.0 - float(model.score(X, y, **more))
 
 
 def _short(count: int) -> str:

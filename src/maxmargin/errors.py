@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 __all__ = [
     "DataError", "FileFormatError", "InseparableError", "StructureError", "ModelFileError", "MissingDependencyError",
+    "RuledOutError",
 ]  # fmt: skip
 
 
@@ -41,6 +42,10 @@ class StructureError(TypeError):
 
 class ModelFileError(DataError):
     """A model file is damaged, of another kind, or written by a newer version."""
+
+
+class RuledOutError(ValueError, AttributeError):
+    """A method that the parameters rule out; also an AttributeError, so that ``hasattr`` says it is not there."""
 
 
 class MissingDependencyError(ImportError):

@@ -11,17 +11,19 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._estimator import MarginEstimator, check_sample_weight
+from ._estimator import MarginEstimator, check_sample_weight, choose_solver
+from ._machine import _SOLVERS
 from ._notes import about_order, about_scales
-from ._partial_fit import Streams
+from ._partial_fit import Streams, for_streams
 from .errors import DataError
 from .metrics import ndcg, query_numbers
+from .problem import Certificate
 from .solvers.base import WarmStart
+from .solvers.bundle import Bundle
+from .solvers.gradient_descent import GradientDescent
 from .solvers.hard_margin import HardMargin
-from .solvers.linear.automatic import Automatic
 from .solvers.linear.rows import Rows
 from .solvers.linear.separation import Conflict
 from .solvers.loop import Result, check_costs, run_to_tolerance
@@ -31,12 +33,22 @@ from .solvers.ranking.newton import TruncatedNewton
 from .solvers.ranking.queries import Queries, group
 from .solvers.ranking.stream import QueryStream
 from .solvers.ranking.task import RankingTask, check_pairs
+from .solvers.subgradient import Pegasos, Subgradient
+from .status import Status
 from .structures.base import check_magnitude
 from .structures.values import check_sparse
 
-__all__ = ["ONE_FOR_PAIRS", "SVMRanker"]
+__all__ = ["FOR_PAIRS", "PAIR_SOLVERS", "SVMRanker", "pair_solver", "reason_of"]
 
-ONE_FOR_PAIRS = "it is the one for losses over all pairs"
+FOR_PAIRS = "losses over all pairs are smoothed for Newton's method"
+PAIR_SOLVERS: dict[str, Any] = {
+    "auto": TruncatedNewton(),
+    "newton": TruncatedNewton(),
+    "bundle": Bundle(),
+    "gradient_descent": GradientDescent(),
+    "subgradient": Subgradient(),
+    "pegasos": Pegasos(),
+}
 
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -44,9 +56,26 @@ Ints = NDArray[np.int64]
 
 def _can_stream(estimator: SVMRanker) -> bool:
     """Whether there is a ``partial_fit``; an AttributeError says why not."""
+    name = type(estimator).__name__
     if estimator._hard:
-        raise AttributeError(f"{type(estimator).__name__}: partial_fit is for a finite C, not for {estimator.C!r}")
+        raise AttributeError(f"{name}: partial_fit is for a finite C, not for {estimator.C!r}")
+    if not (isinstance(estimator.solver, str) and estimator.solver in ("auto", "subgradient")):
+        raise AttributeError(
+            f"{name}: partial_fit goes by stochastic subgradients: solver must be 'auto' or 'subgradient', not "
+            f"{estimator.solver!r}"
+        )
     return True
+
+
+def pair_solver(estimator: MarginEstimator) -> Any:
+    """The solver of losses over all pairs that an estimator asks for; a ValueError says what else there is."""
+    return choose_solver(estimator, PAIR_SOLVERS.__getitem__, "ranking")
+
+
+def reason_of(estimator: MarginEstimator, result: Result) -> str:
+    """Why that solver was taken."""
+    auto = isinstance(estimator.solver, str) and estimator.solver == "auto"
+    return FOR_PAIRS if auto else result.reason
 
 
 class SVMRanker(MarginEstimator):
@@ -75,9 +104,16 @@ class SVMRanker(MarginEstimator):
         Passes over the data: each product with the Hessian, gradient or evaluation is one. With ``C=inf`` also each
         pass over the pairs at hand, but for those that look for first weights with all margins.
     max_time : float, optional
-        Seconds; with ``C=inf`` as ``max_passes``.
+        Seconds of solving; with ``C=inf`` as ``max_passes``.
+    solver : {"auto", "newton", "bundle", "gradient_descent", "subgradient", "pegasos"} or solver object, default="auto"
+        ``"auto"`` is Newton's method on a smoothed hinge (:mod:`maxmargin.solvers.ranking.newton`); ``"bundle"`` is the
+        cutting planes of SVM-rank (:mod:`maxmargin.solvers.bundle`), the others are first-order methods, of which the
+        stochastic ones take one query for one example. Of :meth:`fit_comparisons`, and of the pairs at hand with
+        ``C=inf``, they are the solvers of that name of a linear machine, see :class:`~maxmargin.SVMClassifier`.
+        ``solver_`` and ``solver_reason_`` say what was chosen and why.
     random_state : int or RandomState, optional
-        Order of the visits in :meth:`fit_comparisons` and with ``C=inf``; :meth:`fit` else has no chance in it.
+        Order of the visits in :meth:`fit_comparisons`, with ``C=inf`` and of stochastic methods; :meth:`fit` else has
+        no chance in it.
     verbose : int, default=0
         1 shows progress, 2 every pass.
     warm_start : bool, default=False
@@ -137,6 +173,7 @@ class SVMRanker(MarginEstimator):
         tol: float = 1e-3,
         max_passes: int = 10_000,
         max_time: float | None = None,
+        solver: Any = "auto",
         random_state: Any = None,
         verbose: int = 0,
         warm_start: bool = False,
@@ -147,6 +184,7 @@ class SVMRanker(MarginEstimator):
         self.tol = tol
         self.max_passes = max_passes
         self.max_time = max_time
+        self.solver = solver
         self.random_state = random_state
         self.verbose = verbose
         self.warm_start = warm_start
@@ -198,6 +236,7 @@ class SVMRanker(MarginEstimator):
             After Ctrl-C, with the best model so far already stored.
         """
         self._check()
+        solver = self._linear_solver("ranking with C=inf") if self._hard else pair_solver(self)
         X, grades = self._graded(X, y, reset=True)
         queries, factor, _ = _grouped(grades, qid, sample_weight, document_weight, equal=self._hard)
         if not len(queries.pairs):
@@ -210,22 +249,29 @@ class SVMRanker(MarginEstimator):
         if self.warm_start and getattr(self, "coef_", np.empty(0)).shape == (X.shape[1],):
             first = self.coef_
         if self._hard:
-            result = self._fit_hard(X, queries, first, qid)
+            result = self._fit_hard(X, queries, first, qid, solver)
         else:
             task = RankingTask(
                 Rows(X), queries, factor, self.loss, float(self.C), float(self.tol), name=type(self).__name__,
-                warm=None if first is None else WarmStart(first),
+                warm=None if first is None else WarmStart(first), rng=np.random.default_rng(self._seed()),
             )  # fmt: skip
-            result = self._watched(lambda **limits: run_to_tolerance(task, TruncatedNewton(), **limits))
+            result = self._watched(lambda **limits: run_to_tolerance(task, solver, **limits))
         self.coef_ = result.w
         self._forget("items_", "strengths_", "_streams", "n_samples_seen_")
         least = float(factor.min()) * float(queries.weight.min()) ** 2  # of a pair
         self._keep_notes(self._notes(X, result, float(factor @ queries.pairs), least))
-        self.solver_reason_ = ONE_FOR_PAIRS if not self._hard else result.reason
+        self.solver_reason_ = reason_of(self, result) if not self._hard else result.reason
         self._finish(result)
         return self
 
-    def _fit_hard(self, X: Any, queries: Queries, first: Reals | None, qid: Any) -> Result:
+    def _solver_names(self) -> list[str]:
+        return list(PAIR_SOLVERS)
+
+    def _linear_solver(self, what: str) -> Any:
+        """The solver of rows of differences; ``what`` they are for in messages."""
+        return choose_solver(self, _SOLVERS.__getitem__, what)
+
+    def _fit_hard(self, X: Any, queries: Queries, first: Reals | None, qid: Any, soft: Any) -> Result:
         """The hard margin of all pairs; refuses data that have none."""
         name, rng = type(self).__name__, np.random.default_rng(self._seed())
         posed = pose(Rows(X), queries, float(self.tol), name, rng, first, int(self.max_passes))
@@ -238,12 +284,12 @@ class SVMRanker(MarginEstimator):
                 )
 
             refuse(name, posed, what, sorted({row for pair in posed for row in pair}))
-        task, solver = posed
+        task, solver = posed[0], replace(posed[1], soft=soft)
         result = self._watched(lambda **limits: run_to_tolerance(task, solver, **limits))
         result.certificate = replace(result.certificate, C=math.inf)
         return result
 
-    @available_if(_can_stream)
+    @for_streams(_can_stream)
     def partial_fit(
         self,
         X: Any,
@@ -260,8 +306,8 @@ class SVMRanker(MarginEstimator):
         documents; see :mod:`maxmargin.solvers.ranking.stream`. Queries without a pair add nothing; so does a call that
         has no pair at all, which may well happen in a stream (weights are 0 until there is one). There is no
         ``certificate_``: it would need the documents that are gone. A fit before is forgotten, and a later one forgets
-        the stream. ``tol``, the limits, ``warm_start``, ``verbose`` and ``callback`` play no part. Such a model has no
-        model file, which keeps a certificate.
+        the stream. ``solver`` must be ``"auto"`` or ``"subgradient"``; ``tol``, the limits, ``warm_start``, ``verbose``
+        and ``callback`` play no part. A model file keeps all that the next call needs.
 
         Parameters
         ----------
@@ -281,8 +327,8 @@ class SVMRanker(MarginEstimator):
         ------
         ValueError
             For invalid parameters or data, and for parameters changed between two calls.
-        AttributeError
-            With ``C=inf``: there is no such method then.
+        RuledOutError
+            With ``C=inf``, or another solver: there is no such method then.
         KeyboardInterrupt
             After Ctrl-C, when the piece has been used in part.
         """
@@ -356,6 +402,7 @@ class SVMRanker(MarginEstimator):
         self._check()
         if self.warm_start:
             raise ValueError("SVMRanker: fit_comparisons has no warm start, which is for fit; set warm_start=False")
+        solver = self._linear_solver("comparisons")
         n_rows = None
         if X is not None:
             check_sparse(X)
@@ -376,7 +423,6 @@ class SVMRanker(MarginEstimator):
                 "leave the ties out, or use a finite C"
             )
         loss, C = self.loss, float(self.C)
-        solver: Automatic | HardMargin = Automatic()
         if self._hard:
             loss, weight = "hinge", np.sign(weight)
             C = self._enough(X, pairs[weight > 0.0], np.flatnonzero(weight), names)
@@ -458,6 +504,20 @@ class SVMRanker(MarginEstimator):
         if not self._hard:
             super()._check_C()
 
+    def _advice(self, certificate: Certificate) -> str:
+        """There is no ``C`` to lower: a finite one is another problem."""
+        if not self._hard:
+            return super()._advice(certificate)
+        if certificate.status is Status.STALLED:
+            return "Rounding hides the rest of the gap: scale the features, raise tol, or use a finite C."
+        limit = {Status.PASS_LIMIT: "max_passes", Status.TIME_LIMIT: "max_time"}.get(certificate.status)
+        if limit is None:
+            return certificate.status.advice
+        return (
+            f"Raise {limit}, scale the features, raise tol, or use a finite C; the certificate says how far the "
+            "optimum can be."
+        )
+
     def _check(self) -> None:
         self._check_parameters()
         if self.loss not in ("hinge", "squared_hinge"):
@@ -494,7 +554,7 @@ class SVMRanker(MarginEstimator):
                 raise ValueError(f"strengths of shape {strengths.shape} for {len(items)} items")
             self.items_, self.strengths_ = np.array(items), strengths
         self.coef_, self.n_features_in_ = coef, len(coef)
-        self.solver_reason_ = str(parts.get("solver_reason", ONE_FOR_PAIRS))
+        self.solver_reason_ = str(parts.get("solver_reason", FOR_PAIRS))
 
 
 def _grouped(

@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 
 from maxmargin import (
+    AUCClassifier,
     HardMarginSVM,
     MulticlassSVM,
     OneClassSVM,
     SequenceSVM,
     StructuredSVM,
     SVMClassifier,
+    SVMRanker,
     SVMRegressor,
     TreeSVM,
     svm_path,
@@ -24,6 +26,7 @@ from maxmargin._kernel_machine import kernel_solvers
 from maxmargin._machine import _SOLVERS
 from maxmargin.data import parse_tree
 from maxmargin.multiclass import solvers_by_rows
+from maxmargin.ranking import PAIR_SOLVERS
 from maxmargin.solvers import BY_NAME, by_name
 from maxmargin.solvers.base import Run
 from maxmargin.solvers.frank_wolfe import FrankWolfe
@@ -32,6 +35,7 @@ from maxmargin.solvers.linear.coordinate_ascent import CoordinateAscent
 from maxmargin.solvers.linear.crammer_singer import CrammerSinger
 from maxmargin.solvers.linear.interior_point import InteriorPoint
 from maxmargin.solvers.perceptron import Perceptron
+from maxmargin.solvers.ranking.newton import TruncatedNewton
 from solvers.enumeration import multiclass_case, plain_case
 
 X = np.random.default_rng(0).normal(size=(12, 2))
@@ -63,8 +67,14 @@ STRUCTURED: dict[str, Fit] = {
         range(12), list(enumerate(SIGN))
     ),
 }
-ALL = LINEAR | KERNEL | STRUCTURED
-CLASSES = [InteriorPoint(), CoordinateAscent(), KernelInteriorPoint(), FrankWolfe(), CrammerSinger()]
+RANKING: dict[str, Fit] = {
+    "ranker": lambda solver: SVMRanker(solver=solver, max_passes=4).fit(X, SIGN),
+    "area": lambda solver: AUCClassifier(solver=solver, max_passes=4).fit(X, SIGN),
+}
+ALL = LINEAR | KERNEL | STRUCTURED | RANKING
+CLASSES = [
+    InteriorPoint(), CoordinateAscent(), KernelInteriorPoint(), FrankWolfe(), CrammerSinger(), TruncatedNewton(),
+]  # fmt: skip
 
 
 def refusal(fit: Fit, solver: Any) -> str:
@@ -108,6 +118,8 @@ def test_the_lists_are_those_of_the_estimators() -> None:
     structured = {"auto", *BY_NAME}
     for name, fit in ALL.items():
         expected = set(kernel_solvers(1.0)) if name in KERNEL else set(_SOLVERS) if name in LINEAR else structured
+        if name in RANKING:
+            expected = set(PAIR_SOLVERS)
         if name == "multiclass":
             expected = expected | set(solvers_by_rows())
         if name == "regressor":
@@ -149,8 +161,11 @@ def test_every_name_that_is_offered_is_taken_and_every_other_refused_with_a_reas
         ("classifier", CrammerSinger(), "is not for linear machines: it is for MulticlassSVM; "),
         ("kernel", "coordinate_ascent", "SVMClassifier: solver 'coordinate_ascent' is not for kernel='rbf': it is for linear machines and MulticlassSVM; "),
         ("kernel", InteriorPoint(), "solver InteriorPoint() is not for kernel='rbf': it is for linear machines; "),
-        ("nu", "bundle", "SVMClassifier: solver 'bundle' is not for nu: it is for linear machines and structured machines; "),
-        ("one class", "pegasos", "OneClassSVM: solver 'pegasos' is not for nu: it is for linear machines and structured machines; "),
+        ("nu", "bundle", "SVMClassifier: solver 'bundle' is not for nu: it is for linear machines, structured machines and ranking; "),
+        ("one class", "pegasos", "OneClassSVM: solver 'pegasos' is not for nu: it is for linear machines, structured machines and ranking; "),
+        ("ranker", "one_slack", "SVMRanker: solver 'one_slack' is not for ranking: it is for structured machines; "),
+        ("area", InteriorPoint(), "AUCClassifier: solver InteriorPoint() is not for ranking: it is for linear machines; "),
+        ("structured", TruncatedNewton(), "is not for structured machines: it is for ranking; "),
         ("regressor", "perceptron", "SVMRegressor: solver 'perceptron' is not for linear regression: it is for linear classification and structured machines; "),
         ("regressor", Perceptron(), "SVMRegressor: solver Perceptron(average=True, permuted=True) is not for linear regression: it is for linear classification and structured machines; "),
     ],
@@ -169,7 +184,10 @@ def test_a_hard_margin_is_linear_whatever_the_kernel() -> None:
 
 @pytest.mark.parametrize("solver", CLASSES, ids=lambda solver: type(solver).__name__)
 def test_an_object_is_taken_where_its_class_belongs(solver: Any) -> None:
-    homes = {InteriorPoint: LINEAR, CoordinateAscent: LINEAR, KernelInteriorPoint: KERNEL, FrankWolfe: STRUCTURED}
+    homes = {
+        InteriorPoint: LINEAR, CoordinateAscent: LINEAR, KernelInteriorPoint: KERNEL, FrankWolfe: STRUCTURED,
+        TruncatedNewton: RANKING,
+    }  # fmt: skip
     home = homes.get(type(solver), {"multiclass": STRUCTURED["multiclass"]})
     for name, fit in ALL.items():
         if name in home:

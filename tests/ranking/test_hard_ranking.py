@@ -242,6 +242,42 @@ def test_features_that_leave_no_digits_are_refused() -> None:
         SVMRanker(C=INF, random_state=0).fit(1e-30 * X, y, qid)
 
 
+def scaled(seed: int, n: int, d: int, orders: float) -> tuple[Any, Any, Any]:
+    """Features whose sizes differ by so many orders up and down, drawn; grades that a direction gives."""
+    rng = np.random.default_rng(seed)
+    X, w, query = rng.normal(size=(n, d)), rng.normal(size=d), rng.integers(0, 4, n)
+    return X * 10.0 ** rng.uniform(-orders, orders, d), X @ w, query
+
+
+def test_the_bound_keeps_its_digits_where_sizes_differ_by_many_orders() -> None:
+    """Multipliers summed up as coefficients of documents lost two thirds of it: then it went on to its pass limit."""
+    X, y, qid = scaled(2, 60, 4, 10.0)
+    model = SVMRanker(C=INF, random_state=0).fit(X, y, qid)
+    assert model.certificate_.status is Status.CONVERGED
+    assert model.certificate_.passes < 1000
+    rows = differences(X, pairs_of(y, qid))
+    assert (rows @ model.coef_).min() >= 1.0 - 1e-9
+
+
+def test_what_rounding_hides_is_called_so() -> None:
+    """Sixteen orders between features: no multipliers in float64 have a sum of rows that is right in all of them."""
+    rng = np.random.default_rng(0)
+    X, w, qid = rng.normal(size=(40, 4)), rng.normal(size=4), rng.integers(0, 4, 40)
+    y = X @ w
+    X = X * 10.0 ** np.linspace(-8.0, 8.0, 4)
+    with pytest.warns(ConvergenceWarning, match="stopped by stalled .* Rounding hides the rest of the gap: scale the"):
+        model = SVMRanker(C=INF, random_state=0).fit(X, y, qid)
+    found = model.certificate_
+    assert found.status is Status.STALLED
+    assert found.passes < 5000  # of 10 000
+    assert 0.0 <= found.dual <= found.primal
+    assert (differences(X, pairs_of(y, qid)) @ model.coef_).min() >= 1.0 - 1e-6
+    with pytest.warns(
+        ConvergenceWarning, match="pass limit .* Raise max_passes, scale the features, raise tol, or use"
+    ):
+        SVMRanker(C=INF, random_state=0, max_passes=3).fit(X, y, qid)
+
+
 def interrupt(*_: Any) -> Any:
     raise KeyboardInterrupt
 

@@ -15,12 +15,15 @@ from linear.problems import INTERCEPTS, LOSSES, SCALE, Small, random_problem
 from maxmargin import MulticlassSVM, SVMClassifier
 from maxmargin.errors import DataError
 from maxmargin.losses import CustomLoss, Exponential, Logistic, MarginLoss, Perceptron
-from maxmargin.solvers.base import WarmStart
+from maxmargin.solvers import structured_steps
+from maxmargin.solvers.base import Task, WarmStart
 from maxmargin.solvers.deadline import OutOfTime
 from maxmargin.solvers.linear.rows import Rows
 from maxmargin.solvers.linear.subgradient_steps import CompiledSteps
 from maxmargin.solvers.linear.task import LinearTask
 from maxmargin.solvers.loop import Result, minimize, run_to_tolerance
+from maxmargin.solvers.structured_objective import StructuredObjective
+from maxmargin.solvers.structured_steps import StructuredSteps
 from maxmargin.solvers.subgradient import Pegasos, Subgradient
 from maxmargin.status import Status
 from maxmargin.terms import margin_terms
@@ -417,6 +420,100 @@ def test_structures_come_near_the_optimum(name: str, kind: str) -> None:
         assert case.listed.primal(result.w, c) <= value * 1.05
         assert 0.5 * value < result.certificate.dual <= value * (1 + 1e-9)
         assert all(record.dual <= value * (1 + 1e-9) for record in result.history)
+
+
+STRUCTURED_PATHS = [
+    Subgradient(),
+    Subgradient(averaging="suffix", order="random", batch=3),
+    Subgradient(averaging="none", step="1/sqrt(t)"),
+    Subgradient(step="constant", c=0.3, power=1.0),
+    Subgradient(averaging="uniform", project=True, step="1/sqrt(t)", c=3.0),
+    Subgradient(batch=100),
+    Pegasos(batch=2),
+]
+
+
+def structured_pair(name: str, solver: Any, monkeypatch: pytest.MonkeyPatch, C: float = 0.3) -> tuple[Any, Any]:
+    """Runs of one problem, with unequal weights, by compiled steps and by plain ones, which are of NumPy alone."""
+    runs = []
+    for plain in (False, True):
+        case = named_cases()[name]
+        weight = np.arange(case.n) % 3 + 0.5
+        task = Task(case.oracle, C, weight, np.arange(case.n), np.random.default_rng(0), 1e-3)
+        with monkeypatch.context() as patch:
+            if plain:
+                patch.setattr(StructuredObjective, "steps", lambda self, w, **ways: None)
+            runs.append(solver.start(task))
+    return runs[0], runs[1]
+
+
+@pytest.mark.parametrize("solver", STRUCTURED_PATHS, ids=repr)
+@pytest.mark.parametrize("name", ["multiclass", "costs", "normalized", "hamming", "label costs", "forbidden"])
+def test_compiled_steps_on_structures_are_those_of_numpy(
+    name: str, solver: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Weights, their mean, and the sum of the planes, pass by pass."""
+    first, second = structured_pair(name, solver, monkeypatch)
+    assert isinstance(first.steps, StructuredSteps)
+    assert not isinstance(second.steps, StructuredSteps)
+    for _ in range(12):
+        first.advance(), second.advance()
+        np.testing.assert_allclose(first.steps.last(), second.steps.last(), rtol=1e-8, atol=1e-10)
+        np.testing.assert_allclose(first.weights(), second.weights(), rtol=1e-8, atol=1e-10)
+        np.testing.assert_allclose(first.steps.a, second.steps.a, rtol=1e-8, atol=1e-9)
+    assert first.dual() == pytest.approx(second.dual(), rel=1e-8)
+
+
+def test_structures_in_python_and_momentum_go_by_plain_steps() -> None:
+    for case, solver in (
+        (plain_case(named_cases()["multiclass"]), Subgradient()),
+        (named_cases()["multiclass"], Subgradient(momentum=0.5)),
+    ):
+        task = Task(case.oracle, 1.0, np.ones(case.n), np.arange(case.n), np.random.default_rng(0), 1e-3)
+        assert not isinstance(Subgradient.start(solver, task).steps, StructuredSteps)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("averaging", ["none", "polynomial"])
+def test_a_step_left_to_python_is_the_same_step(averaging: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the kernel does not do: here every third of its calls ends after one step."""
+    solver = Subgradient(averaging=averaging, project=True, step="1/sqrt(t)")
+    first, second = structured_pair("normalized", solver, monkeypatch)
+    kernel, calls = structured_steps.structured_steps, [0]
+
+    def lazy(*arguments: Any) -> int:
+        calls[0] += 1
+        if calls[0] % 3:
+            return 0
+        before, after = arguments[:10], arguments[11:]
+        return int(kernel(*before, arguments[10][:1], *after))
+
+    monkeypatch.setattr(structured_steps, "structured_steps", lazy)
+    for _ in range(6):
+        first.advance(), second.advance()
+        np.testing.assert_allclose(first.weights(), second.weights(), rtol=1e-8, atol=1e-10)
+    assert first.dual() == pytest.approx(second.dual(), rel=1e-8)
+    assert calls[0] > 10
+
+
+def test_what_is_no_slack_is_refused_by_compiled_steps() -> None:
+    """The oracle says what it is, as it does to all solvers."""
+    case = named_cases()["multiclass"]
+    task = Task(case.oracle, 1.0, np.ones(case.n), np.arange(case.n), np.random.default_rng(0), 1e-3)
+    run: Any = Subgradient().start(task)
+    run.advance()
+    run.steps.u[:] = np.nan
+    with pytest.raises(DataError, match="Multiclass: the score of example . overflowed"):
+        run.advance()
+
+
+def test_a_large_batch_is_left_within_a_pass() -> None:
+    """Runs between two looks at the clock are of examples, not of steps."""
+    task = random_problem(0, "hinge", "free", 0.1, n=2000).task(0.0)
+    run: Any = Subgradient(batch=50).start(task)
+    parts = list(run._parts())
+    assert parts[0] == (0, 2)  # 64 examples
+    assert [low for low, _ in parts] == [0, *(high for _, high in parts[:-1])]
+    assert parts[-1][1] == 40
 
 
 def test_structured_pegasos_is_that_of_two_classes() -> None:

@@ -1,21 +1,22 @@
 """Bundle method: planes below the loss, and the minimum of the largest of them.
 
-Problem: ``1/2 |w|^2 + L(w)`` with the loss ``L(w) = sum_i c_i xi_i(w)`` of a linear or structured task, or, in the ball
-form, ``L(w)`` over ``|w| <= radius``. Every round adds a plane of a subgradient, ``L(v) >= <slope, v> + offset``, and
+Problem: ``1/2 |w|^2 + L(w)`` with the loss ``L(w) = sum_i c_i xi_i(w)`` of any task that :mod:`.objective` gives a face
+(on rankings it is the method of SVM-rank: all pairs of a query in one plane, found by sorting), or, in the ball form,
+``L(w)`` over ``|w| <= radius``. Every round adds a plane of a subgradient, ``L(v) >= <slope, v> + offset``, and
 minimises the model: the largest plane, which is a lower bound, plus the penalty or over the ball. A run ends when the
 best value met is near enough to that minimum. Sources: Joachims (KDD 2006) and Teo, Vishwanathan, Smola, Le (JMLR 2010)
 for the method and its ``O(G^2 / epsilon)`` rounds, ``G`` the length of the longest slope, whatever the number of
-examples; Franc and Sonnenburg (JMLR 2009) for what makes it fast on linear tasks: a search along the line from the best
-point to the minimiser of the model, and the plane a small share of the way beyond its minimum.
+examples; Franc and Sonnenburg (JMLR 2009) for what makes it fast where scores are known: a search along the line from
+the best point to the minimiser of the model, and the plane a small share of the way beyond its minimum.
 
 Where the intercept is free, planes are level in its direction: they are below the loss with the best intercept, see
 :func:`~maxmargin.solvers.linear.intercept.balanced`.
 
 Cost of a round: one product with the data each way, the line search on known scores, ``O(n)`` for each of at most a
 dozen trials, the best intercept twice where it is free, ``O(n log n)``, and a quadratic program in the number of
-planes. (Structured: no line search, one call of the loss-augmented decoder for each example.) Memory: the slopes of the
-planes, their dual points (a bit for each row, where multipliers are at their bounds or 0), and a few numbers for each
-row.
+planes. (Structured: no line search, one call of the loss-augmented decoder for each example. Rankings: ``O(n log n)``
+for each trial.) Memory: the slopes of the planes, of linear tasks their dual points (a bit for each row, where
+multipliers are at their bounds or 0), and a few numbers for each row.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,9 +32,7 @@ from numpy.typing import NDArray
 from .ball import Ball
 from .base import Run, Step
 from .cutting_planes import CuttingPlanes
-from .linear.intercept import balanced, best_intercept
-from .linear.task import LinearTask
-from .objective import objective_of
+from .objective import Place, ScoredObjective, objective_of
 from .truncated import line_minimum
 
 __all__ = ["Bundle"]
@@ -56,8 +55,8 @@ class Bundle:
         has it. By default the penalised problem. The certificate of the ball form is about the loss: ``tol`` is
         relative to it.
     share : float
-        Of linear tasks: how far beyond the minimum of the line search, as a share of what is left of the line, the next
-        plane touches the loss. (0.1 in Franc and Sonnenburg; measured, less is better.)
+        Of linear tasks and rankings: how far beyond the minimum of the line search, as a share of what is left of the
+        line, the next plane touches the loss. (0.1 in Franc and Sonnenburg; measured, less is better.)
     keep_rounds : int
         Planes without weight for so many rounds are dropped.
 
@@ -85,26 +84,27 @@ class Bundle:
         return "bundle"
 
     def start(self, task: Any) -> Run:
-        """Begin a run on a linear or a structured task.
+        """Begin a run on a linear, structured or ranking task.
 
         Raises
         ------
         DataError
             For other tasks.
         """
-        return _LinearRun(self, task) if isinstance(task, LinearTask) else _StructuredRun(self, task)
+        objective = objective_of(task, self.name)
+        return (_ScoredRun if isinstance(objective, ScoredObjective) else _PlainRun)(self, task, objective)
 
 
 class _BundleRun(Run):
     """``best`` are the weights with the lowest ``value`` met, ``lower`` is the highest minimum of a model."""
 
     task: Any
+    objective: Any
     exact_gap = True
     label = "bundle"
 
-    def __init__(self, options: Bundle, task: Any) -> None:
-        self.options, self.inner = options, task
-        self.objective = objective_of(task, options.name)
+    def __init__(self, options: Bundle, task: Any, objective: Any) -> None:
+        self.options, self.inner, self.objective = options, task, objective
         self.radius = options.radius
         self.task = task if self.radius is None else Ball(task, self.radius)
         ridge = self.objective.ridge
@@ -160,8 +160,15 @@ class _BundleRun(Run):
     def weights(self) -> Reals:
         return self.best
 
+    def dual(self) -> float:
+        """Recomputed from the planes."""
+        found = self.cuts.value() if self.radius is None else self.cuts.value_in_ball(self.radius)
+        return max(0.0, found)
 
-class _StructuredRun(_BundleRun):
+
+class _PlainRun(_BundleRun):
+    """Where nothing but planes is known of the loss."""
+
     def _begin(self) -> None:
         self._look(self.best)
 
@@ -171,36 +178,26 @@ class _StructuredRun(_BundleRun):
         self._keep(w, offset + float(at.slope @ w))
         self.cuts.add(at.slope, offset)
 
-    def dual(self) -> float:
-        found = self.cuts.value() if self.radius is None else self.cuts.value_in_ball(self.radius)
-        return max(0.0, found)
 
+class _ScoredRun(_BundleRun):
+    """With a search along the line from the best point, where scores are known."""
 
-class _Place(NamedTuple):
-    """Weights, scores of all rows, and the loss."""
-
-    w: Reals
-    scores: Reals
-    loss: float
-
-
-class _LinearRun(_BundleRun):
-    place: _Place
+    objective: ScoredObjective
+    at: Place
 
     def _begin(self) -> None:
-        self.place = self._at(self.best)
-        if not math.isfinite(self.place.loss):  # a warm start too far off for this loss
-            self.place = self._at(np.zeros_like(self.best))
-        self._add(self.place)
+        self.at = self.objective.place(self.best)
+        if not math.isfinite(self.at.loss):  # a warm start too far off for this loss
+            self.at = self.objective.place(np.zeros_like(self.best))
+        self._add(self.at)
 
     def _look(self, w: Reals) -> None:
-        end = self._at(w)
-        begin, gap = self.place, self.value - self.lower
+        end = self.objective.place(w)
+        begin, gap = self.at, self.value - self.lower
         direction, move = end.w - begin.w, end.scores - begin.scores
 
-        def between(r: float) -> _Place:
-            scores = begin.scores + r * move
-            return _Place(begin.w + r * direction, scores, self._loss(scores))
+        def between(r: float) -> Place:
+            return self.objective.placed(begin.w + r * direction, begin.scores + r * move)
 
         with np.errstate(over="ignore", invalid="ignore"):
             r, share = self._line_minimum(begin, direction, move), self.options.share
@@ -214,9 +211,8 @@ class _LinearRun(_BundleRun):
             if height < self.height + 0.5 * gap and end.loss <= far:
                 self._add(end)  # the line search was not exact enough to cut the minimiser off
 
-    def _line_minimum(self, begin: _Place, direction: Reals, move: Reals) -> float:
+    def _line_minimum(self, begin: Place, direction: Reals, move: Reals) -> float:
         """Where the value is least on the line, nearly; in the ball."""
-        terms = self.inner.terms
         ridge = self.objective.ridge
         linear, square = float(ridge * begin.w @ direction), float(ridge * direction @ direction)
         longest = math.inf
@@ -229,83 +225,23 @@ class _LinearRun(_BundleRun):
         def slope(r: float) -> float:
             if r > longest:
                 return math.inf
-            beta = terms.beta(terms.multipliers(begin.scores + r * move))
-            return linear + r * square - float(beta @ move)
+            return linear + r * square - float(self.objective.descent(begin.scores + r * move) @ move)
 
         return line_minimum(slope, slope(0.0), precision=_PRECISION, most=_TRIALS)
 
-    def _at(self, w: Reals) -> _Place:
-        """The place of these weights, with the best intercept where it is free."""
-        scores = self.inner.scores(w)
-        if self.inner.intercept == "free":
-            b = best_intercept(self.inner.terms, scores)
-            w, scores = w.copy(), scores + b
-            w[-1] += b
-        return _Place(w, scores, self._loss(scores))
-
-    def _loss(self, scores: Reals) -> float:
-        return float(self.inner.terms.cost(scores).sum())
-
-    def _remember(self, place: _Place) -> None:
+    def _remember(self, place: Place) -> None:
         if self._keep(place.w, place.loss):
-            self.place = place
+            self.at = place
 
-    def _add(self, place: _Place, u: Reals | None = None) -> float:
+    def _add(self, place: Place, u: Reals | None = None) -> float:
         """Add the plane of a place, and keep that if it is the best; returns the height of the plane at ``u``."""
-        terms, rows, d = self.inner.terms, self.inner.rows, self.inner.rows.shape[1]
-        w, scores, loss = place
-        if self.inner.intercept == "free":
-            b, a, offset = balanced(terms, scores)
-            beta = terms.beta(a)
-            offset -= float(w[-1]) * float(beta.sum())
-            w, scores = w.copy(), scores + b
-            w[-1] += b
-            loss = self._loss(scores)
-        else:
-            a = terms.multipliers(scores)
-            beta = terms.beta(a)
-            offset = loss + float(beta @ scores)
-        self._remember(_Place(w, scores, loss))
-        slope = np.zeros_like(w)
-        slope[:d] = -rows.combined(beta)
-        if self.inner.intercept == "penalized":
-            slope[d] = -float(beta.sum())
-        self.cuts.add(self.root * slope, offset, _packed(a, terms.upper))
+        place, slope, offset, kept = self.objective.plane(place)
+        self._remember(place)
+        self.cuts.add(self.root * slope, offset, kept)
         return offset + float(slope @ u) if u is not None else offset
 
     def dual(self) -> float:
-        """Recomputed from the mixture of the dual points of the planes."""
-        a = np.zeros(self.inner.terms.sign.size)
-        upper = self.inner.terms.upper
-        for plane, weight in zip(self.cuts.planes, self.cuts.a, strict=False):
-            if weight > 0.0:
-                _unpack(plane.kept, upper, weight, a)
-        value = self.inner.from_dual(a.reshape(self.inner.terms.sign.shape), self.radius)[1]
-        return max(0.0, float(value))
-
-
-class _Packed(NamedTuple):
-    """A dual point: a bit for each variable at its upper bound, and those that are neither there nor 0.
-
-    ``index`` says which those are: places, or all.
-    """
-
-    full: NDArray[np.uint8]
-    index: Any
-    value: Reals
-
-
-def _packed(a: Reals, upper: Reals) -> _Packed:
-    full = (a == upper).ravel()
-    others = np.where(full, 0.0, a.ravel())
-    index: Any = np.flatnonzero(others)
-    if 2 * len(index) > len(others):
-        index = slice(None)
-    return _Packed(np.packbits(full), index, others[index])
-
-
-def _unpack(packed: _Packed, upper: Reals, weight: float, out: Reals) -> None:
-    """Add ``weight`` times a dual point."""
-    full = np.flatnonzero(np.unpackbits(packed.full, count=len(out)))
-    out[full] += weight * upper.ravel()[full]
-    out[packed.index] += weight * packed.value
+        """Recomputed from the mixture of what was kept with the planes."""
+        used = [(plane.kept, float(a)) for plane, a in zip(self.cuts.planes, self.cuts.a, strict=False) if a > 0.0]
+        found = self.objective.mixed(used, self.radius)
+        return super().dual() if found is None else max(0.0, found)

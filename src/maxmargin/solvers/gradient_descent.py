@@ -1,4 +1,4 @@
-"""Gradient descent with a backtracking line search, on linear and structured problems.
+"""Gradient descent with a backtracking line search, on any task that :mod:`.objective` gives a face.
 
 From ``w``, with a subgradient ``g`` of the objective ``P`` (0 at the kink of a hinge): the step ``r = 1/2`` is halved
 while ``P(w - r g) > P(w)``, and where it changes ``P`` by at most ``epsilon``, too: such a step may have gone across
@@ -10,8 +10,8 @@ On a structured problem the subgradient of an example is 0 where its truth has t
 outputs tie, as those of the same loss all do at 0, it is that of the output which the decoder says, often the first:
 then the way depends on the order of the labels, and may end there. Begin elsewhere.
 Lower bounds are those of the plane of subgradients at the last points and of their weighted mean.
-Cost of a pass: one subgradient over all examples; on linear problems a trial step costs no product with the data, on
-structured ones another decoding of all examples.
+Cost of a pass: one subgradient over all examples; on linear problems and rankings a trial step costs no product with
+the data, on structured ones another decoding of all examples.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class GradientDescent:
         return "gradient_descent"
 
     def start(self, task: Any) -> Run:
-        """Begin a run on a linear or a structured task.
+        """Begin a run on a linear, structured or ranking task.
 
         Raises
         ------

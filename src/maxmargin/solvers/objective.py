@@ -1,8 +1,12 @@
-"""The objective as first-order methods see it, of linear and of structured problems alike.
+"""The objective as first-order methods see it, whatever the problem.
 
 ``P(w) = penalty(w) + L(w)``, and at every point a plane that touches the convex loss ``L`` from below:
 ``L(v) >= <slope, v> + offset`` with equality at ``v = w``. A plane stands for a point of the dual, and so does every
 average of planes: both give lower bounds of the optimum.
+
+Linear, structured and ranking problems have such a face, each in a module of its own. A new kind of problem is a
+subclass of :class:`Objective`, or of :class:`ScoredObjective`, and a name in :func:`objective_of`; no solver is
+touched.
 """
 
 from __future__ import annotations
@@ -10,24 +14,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataError
-from .base import Task
-from .linear.task import LinearTask
-from .oracle import Work
-from .planes import Planes
 
-__all__ = ["Bounds", "Objective", "Point", "objective_of", "starting_weights"]
+__all__ = [
+    "Bounds", "Objective", "Place", "Plane", "Point", "ScoredObjective", "objective_of", "starting_weights",
+]  # fmt: skip
 
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
-_FEW = 64
-_NEAR = 1e-6
-_EPSILON = float(np.finfo(np.float64).eps)
 
 
 @dataclass
@@ -57,21 +56,40 @@ class Point:
 class Objective(ABC):
     """Face of a task for first-order methods.
 
+    Dual points are planes ``[slope, offset]``, but for subclasses that say otherwise.
+
     Attributes
     ----------
+    kind : type
+        Class of the tasks whose face it is.
     ridge : float64 array of shape (n_weights,)
         ``penalty(w)`` is ``1/2 sum_j ridge_j w_j^2``: 1, but for the intercept.
     has_bias : bool
         Whether the last weight is an intercept.
+    smooth : bool
+        Whether the loss has a derivative everywhere.
+    by_example : bool
+        Whether what some of the examples say is a dual point too; of planes it takes each example once.
     """
 
+    kind: ClassVar[type]
     ridge: Reals
     has_bias: bool = False
+    smooth: bool = False
+    by_example: bool = False
+
+    def __init__(self, task: Any) -> None:
+        self.task = task
 
     @property
     def n_weights(self) -> int:
         """Length of the vector of weights."""
         return len(self.ridge)
+
+    @property
+    def bias_square(self) -> float:
+        """Square of the constant feature as whose weight the intercept steps."""
+        return 0.0
 
     @abstractmethod
     def at(self, w: Reals) -> Point:
@@ -88,20 +106,82 @@ class Objective(ABC):
         ``dual`` takes up what they say: zeros of the shape of a dual point are one after each example once.
         """
 
-    @abstractmethod
     def no_dual(self) -> Reals:
         """Zeros of the shape of a dual point."""
+        return np.zeros(self.n_weights + 1)
 
-    @abstractmethod
     def bound(self, dual: Reals) -> tuple[Reals, float]:
         """Weights of a dual point and the lower bound that it gives."""
+        w = -dual[:-1]
+        return w, float(dual[-1]) - float(self.task.penalty(w))
 
     def gradient(self, point: Point) -> Reals:
         """Subgradient of the whole objective."""
         return np.asarray(self.ridge * point.w + point.slope)
 
+    def change(self) -> float:
+        """How fast the gradient of one example, times their number, changes at most; where the loss is smooth."""
+        raise NotImplementedError
 
-def objective_of(task: LinearTask | Task, solver: str) -> Objective:
+    def settled(self, w: Reals) -> Reals:
+        """The same weights with the best intercept, where that is free."""
+        return w
+
+    def steps(self, w: Reals, *, averaged: bool, momentum: float, radius: float, anchored: bool) -> Any:
+        """Compiled steps of stochastic methods from ``w``, as :class:`~.linear.subgradient_steps.CompiledSteps`.
+
+        ``anchored`` ones are to have ``set_anchor``. None where there are none: steps are taken along :meth:`slope_of`
+        then.
+        """
+        return None
+
+
+class Place(NamedTuple):
+    """Weights, the scores there, and the loss; ``state`` is what the face keeps for :meth:`ScoredObjective.plane`."""
+
+    w: Reals
+    scores: Reals
+    loss: float
+    state: Any = None
+
+
+class Plane(NamedTuple):
+    """A plane below the loss, ``<slope, v> + offset``, the place where it touches, and its dual point, packed."""
+
+    place: Place
+    slope: Reals
+    offset: float
+    kept: Any = None
+
+
+class ScoredObjective(Objective):
+    """A loss that is known from scores: on a line between two places nothing costs a product with the data."""
+
+    @abstractmethod
+    def place(self, w: Reals) -> Place:
+        """The place of these weights, with the best intercept where it is free."""
+
+    @abstractmethod
+    def placed(self, w: Reals, scores: Reals) -> Place:
+        """The same, where the scores of the weights are known."""
+
+    @abstractmethod
+    def descent(self, scores: Reals) -> Reals:
+        """Minus a subgradient of the loss in the scores."""
+
+    @abstractmethod
+    def plane(self, place: Place) -> Plane:
+        """A plane that touches the loss there; with a free intercept it is level in that direction."""
+
+    def mixed(self, planes: list[tuple[Any, float]], radius: float | None) -> float | None:
+        """Lower bound from what was kept with planes, and their weights; None where the planes alone tell it.
+
+        With a ``radius`` it is of the loss alone over the ball, see :class:`~.ball.Ball`.
+        """
+        return None
+
+
+def objective_of(task: Any, solver: str) -> Objective:
     """The face of a task.
 
     Raises
@@ -109,135 +189,18 @@ def objective_of(task: LinearTask | Task, solver: str) -> Objective:
     DataError
         For a task of another kind: ``solver`` is named.
     """
-    if isinstance(task, LinearTask):
-        return _LinearObjective(task)
-    if isinstance(task, Task):
-        return _StructuredObjective(task)
-    raise DataError(f"{task.name}: {solver} is for linear and structured machines, which have weights to move")
+    # here, as these modules import this one
+    from .linear.objective import LinearObjective
+    from .ranking.objective import RankingObjective
+    from .structured_objective import StructuredObjective
 
-
-class _LinearObjective(Objective):
-    """Dual points are those of the terms, ``(n, m)``. The kink of a hinge has the subgradient 0."""
-
-    def __init__(self, task: LinearTask) -> None:
-        self.task = task
-        self.ridge, self.has_bias = task.ridge, task.intercept != "none"
-
-    def at(self, w: Reals) -> Point:
-        task = self.task
-        scores = task.scores(w)
-        a = task.terms.multipliers(scores)
-        value = task.penalty(w) + float(task.terms.cost(scores).sum())
-        return Point(w, value, task.combined(-task.terms.beta(a)), a, scores)
-
-    def along(self, point: Point, direction: Reals) -> Callable[[float], float]:
-        task = self.task
-        move = task.scores(direction)
-
-        def value(r: float) -> float:
-            cost = float(task.terms.cost(point.state + r * move).sum())
-            return task.penalty(point.w + r * direction) + cost
-
-        return value
-
-    def slope_of(self, w: Reals, examples: Ints, dual: Reals | None = None) -> Reals:
-        task, rows = self.task, self.task.rows
-        d = rows.shape[1]
-        X, terms = rows.matrix[examples], task.terms.of_rows(examples)
-        scores = np.asarray(X @ w[:d]) + (w[d] if len(w) > d else 0.0)
-        a = terms.multipliers(scores)
-        if dual is not None:
-            dual[examples] = a
-        beta = -terms.beta(a)
-        slope = np.asarray(X.T @ beta)
-        return np.append(slope, beta.sum()) if len(w) > d else slope
-
-    def no_dual(self) -> Reals:
-        return np.zeros_like(self.task.terms.sign)
-
-    def bound(self, dual: Reals) -> tuple[Reals, float]:
-        return self.task.from_dual(dual)
-
-
-class _StructuredObjective(Objective):
-    """Dual points are planes ``[slope, offset]``.
-
-    The kink where the truth itself has the largest loss and score, that is a slack of 0, has the subgradient 0. Where
-    several other outputs tie, the subgradient is that of the one which the decoder says.
-    """
-
-    def __init__(self, task: Task) -> None:
-        self.task = task
-        self.c = task.c
-        self.ridge = np.ones(task.oracle.n_weights)
-        self.few: Work | None = None
-        self.used: Ints = np.empty(0, np.int64)
-
-    def at(self, w: Reals) -> Point:
-        plane, loss = self._plane(w, self.task.examples, Work.start(0, self.c))
-        return Point(w, self.task.penalty(w) + loss, plane[:-1], plane)
-
-    def along(self, point: Point, direction: Reals) -> Callable[[float], float]:
-        task = self.task
-
-        def value(r: float) -> float:
-            w = point.w + r * direction
-            found = task.oracle.evaluate(w, task.examples, n_jobs=task.n_jobs)
-            return task.penalty(w) + float(self.c[task.examples] @ found.slack)
-
-        return value
-
-    def slope_of(self, w: Reals, examples: Ints, dual: Reals | None = None) -> Reals:
-        plane, _ = self._plane(w, examples, self._emptied(examples))
-        if dual is not None:
-            dual += plane
-        return plane[:-1]
-
-    def no_dual(self) -> Reals:
-        return np.zeros(self.n_weights + 1)
-
-    def bound(self, dual: Reals) -> tuple[Reals, float]:
-        w = -dual[:-1]
-        return w, float(dual[-1]) - self.task.penalty(w)
-
-    def _emptied(self, examples: Ints) -> Work:
-        """A working set of no planes, for these examples; to make a new one takes time for each example there is."""
-        if self.few is None:
-            self.few = Work.start(0, self.c)
-        planes = self.few.planes
-        planes.next[planes.head[self.used]] = -1
-        planes.counts[:] = len(self.c), 0
-        self.used = examples
-        return self.few
-
-    def _plane(self, w: Reals, examples: Ints, work: Work) -> tuple[Reals, float]:
-        """``[slope, offset]`` of the most violated outputs, or of the truth where there is no slack; and the loss."""
-        task = self.task
-        found = task.oracle.evaluate(w, examples, work=work, n_jobs=task.n_jobs if len(examples) > _FEW else 1)
-        planes = work.planes  # it may have grown
-        loss, c = planes.loss[found.planes], self.c[examples]
-        violated = found.slack > 0.0
-        near = found.slack <= _NEAR * (1.0 + loss + np.abs(w).max(initial=0.0))
-        for k in np.flatnonzero(violated & near & (planes.length[found.planes] > 0)):
-            violated[k] = self._is_above(w, planes, examples[k : k + 1], found.planes[k : k + 1])
-        used = np.where(violated, c, 0.0)
-        out = np.zeros(len(w) + 1)
-        task.oracle.add_planes(planes, examples, found.planes, used, out[:-1])
-        out[-1] = float(used @ loss)
-        return out, float(c @ found.slack)
-
-    def _is_above(self, w: Reals, planes: Planes, example: Ints, plane: Ints) -> bool:
-        """Whether a plane is above that of the truth at ``w`` by more than rounding.
-
-        A sum of ``m`` products has an error of at most ``m / 2`` times the machine's epsilon, relative to the sum of
-        their sizes; what is not more says no more than that the truth ties, and its plane touches the loss as well.
-        """
-        psi = np.zeros(len(w))
-        self.task.oracle.add_planes(planes, example, plane, np.ones(1), psi)
-        used = np.flatnonzero(psi)
-        products, loss = psi[used] * w[used], float(planes.loss[plane[0]])
-        size = loss + float(np.abs(products).sum())
-        return loss + float(products.sum()) > (len(used) + 2) * _EPSILON * size
+    faces: tuple[type[Objective], ...] = (LinearObjective, StructuredObjective, RankingObjective)
+    for face in faces:
+        if isinstance(task, face.kind):
+            return face(task)
+    raise DataError(
+        f"{task.name}: {solver} is for linear and structured machines and for ranking, which have weights to move"
+    )
 
 
 class Bounds:

@@ -1,4 +1,4 @@
-"""Stochastic subgradient methods, of linear and of structured problems.
+"""Stochastic subgradient methods, of any task that :mod:`.objective` gives a face.
 
 With ``P(w) = 1/2 |w|^2 + sum_i c_i loss_i(w)``, a batch of ``k`` of the ``n`` examples and steps ``r_t``::
 
@@ -29,9 +29,7 @@ from numpy.typing import NDArray
 
 from ..errors import DataError
 from .base import Run, Step
-from .linear.intercept import best_intercept
-from .linear.subgradient_steps import COLUMNS, CompiledSteps, curvatures, has_compiled_steps
-from .linear.task import LinearTask
+from .linear.subgradient_steps import COLUMNS
 from .objective import Bounds, Objective, Point, objective_of, starting_weights
 from .oracle import Evaluation, chunks
 
@@ -88,9 +86,10 @@ class Subgradient:
 
     Notes
     -----
-    A step on rows costs what the rows have of non-zeros; one on structures, or with a user's own loss, as much as there
-    are weights as well: take batches. The step of a free intercept is longer than that of the weights by the mean of
-    ``|x_i|^2``, as of the weight of a constant feature as long as the rows; the returned one is the best for the
+    A step on rows and rankings costs what the rows have of non-zeros, one on compiled structures the decoding and what
+    the planes have; one on structures in plain Python, or with a user's own loss, and any with momentum, as much as
+    there are weights as well: take batches. The step of a free intercept is longer than that of the weights by the mean
+    of ``|x_i|^2``, as of the weight of a constant feature as long as the rows; the returned one is the best for the
     returned weights. A loss without a derivative has the subgradient 0 at its kink, and so has a structured example at
     the kink where its truth itself has the largest loss and score.
     """
@@ -136,7 +135,7 @@ class Subgradient:
         return "subgradient"
 
     def start(self, task: Any) -> Run:
-        """Begin a run on a linear or a structured task.
+        """Begin a run on a linear, structured or ranking task.
 
         Raises
         ------
@@ -188,24 +187,19 @@ class _SubgradientRun(Run):
         self.options, self.name, self.task = options, name, task
         self.objective = objective_of(task, name)
         self.bounds = Bounds(self.objective)
-        self.linear = isinstance(task, LinearTask)
-        smooth = self.linear and task.terms.smooth
+        smooth = self.objective.smooth
         if options.variance_reduction and not smooth:
-            raise DataError(f"{task.name}: variance_reduction needs a loss with a derivative, such as 'logistic'")
+            raise DataError(f"{task.name}: variance_reduction needs a loss with a derivative, such as 'squared_hinge'")
         n = len(task.examples)
         self.size = min(int(options.batch), n)
         self.m = -(-n // self.size)
         self.times = n / self.size if options.order == "random" else float(self.m)
         self.averaging = options.averaging or ("none" if options.variance_reduction else "polynomial")
-        self.free = self.linear and task.intercept == "free"
-        self.bias = 0.0
-        if self.free:
-            self.bias = float(task.rows.squared_norms.mean())
-        elif self.linear and task.intercept == "penalized":
-            self.bias = task.scale**2
+        self.free = self.objective.has_bias and not self.objective.ridge[-1] > 0.0
+        self.bias = self.objective.bias_square
         self.step = options.step or ("constant" if options.variance_reduction else "1/t")
         given = options.c is not None and self.step == "constant"
-        self.longest = 1.0 / self._change() if smooth and not given else math.inf
+        self.longest = 1.0 / (1.0 + self.objective.change()) if smooth and not given else math.inf
         self.c = options.c or {"1/t": 1.0, "1/sqrt(t)": self.m**-0.5, "constant": 1.0 / self.m}[self.step]
         if options.variance_reduction and options.c is None:
             self.c = 0.5 * self.longest
@@ -215,30 +209,14 @@ class _SubgradientRun(Run):
         self.primal = math.inf
         self.found: Reals | None = None
 
-    def _first_steps(self) -> CompiledSteps | _PlainSteps:
+    def _first_steps(self) -> Any:
         options, task = self.options, self.task
         w = starting_weights("zero", task, self.objective.n_weights)
         radius = math.sqrt(self.objective.at(np.zeros_like(w)).value) if options.project else math.inf
         averaged = self.averaging != "none"
-        if not (self.linear and has_compiled_steps(task.terms)):
-            return _PlainSteps(self.objective, w, averaged=averaged, momentum=options.momentum, radius=radius)
-        d = task.rows.shape[1]
-        steps = CompiledSteps(
-            w,
-            d,
-            averaged=averaged,
-            momentum=options.momentum,
-            radius=radius,
-            bias_ridge=float(self.objective.ridge[d:].sum()),
-        )
-        steps.turn_to(task.rows, task.terms)
-        return steps
-
-    def _change(self) -> float:
-        """How fast the gradient of one row, times ``n``, changes at most."""
-        rows = self.task.rows
-        squares = rows.squared_norms + self.bias
-        return float(1.0 + rows.shape[0] * (curvatures(self.task.terms) * squares).max())
+        ways: dict[str, Any] = {"averaged": averaged, "momentum": options.momentum, "radius": radius}
+        compiled = self.objective.steps(w, **ways, anchored=options.variance_reduction)
+        return _PlainSteps(self.objective, w, **ways) if compiled is None else compiled
 
     def advance(self) -> Step:
         self.found = None
@@ -250,7 +228,7 @@ class _SubgradientRun(Run):
         due, passes = self.passes >= self.next, 1
         if due:
             self.next = int(1.2 * self.passes) + 1
-        if self.linear or self.options.order != "random":
+        if self.objective.by_example or self.options.order != "random":
             self.bounds.add(self.steps.a)
         elif due:  # planes of some examples, and twice of others, are no dual point
             at = self.objective.at(self._mean())
@@ -277,7 +255,7 @@ class _SubgradientRun(Run):
         else:
             order = examples if self.options.order == "cyclic" else rng.permutation(examples)
         plan, size = self._plan(), self.size
-        if not self.linear:
+        if not self.objective.by_example:
             self.steps.a[:] = 0.0
         for low, high in self._parts():
             self.steps.take(order[low * size : high * size], size, plan[low:high])
@@ -291,9 +269,13 @@ class _SubgradientRun(Run):
 
     def _parts(self) -> Iterator[tuple[int, int]]:
         """Steps of a pass from one number to another, between which it is seen whether time is over."""
-        if isinstance(self.steps, CompiledSteps):
-            for run in chunks(np.arange(self.m), self.task.deadline):
-                yield int(run[0]), int(run[-1]) + 1
+        if not isinstance(self.steps, _PlainSteps):
+            low = 0
+            for run in chunks(np.arange(self.m * self.size), self.task.deadline):  # examples: a step may see many
+                high = int(run[-1]) // self.size + 1
+                if high > low:
+                    yield low, high
+                low = high
             return
         for k in range(self.m):
             if k:
@@ -319,8 +301,9 @@ class _SubgradientRun(Run):
 
     def _mean(self) -> Reals:
         if self.averaging == "none":
-            return self.steps.last()
-        w = self.steps.mean()
+            last: Reals = self.steps.last()
+            return last
+        w: Reals = self.steps.mean()
         if self.earlier is not None:
             count, before = self.earlier
             w += count / (count + self.taken - self.block) * (before - w)
@@ -328,11 +311,7 @@ class _SubgradientRun(Run):
 
     def dual(self) -> float:
         """The best bound, recomputed; sets the weights to be returned, with the best intercept."""
-        w = self._mean()
-        if self.free:
-            w[-1] = 0.0
-            w[-1] = best_intercept(self.task.terms, self.task.scores(w))
-        self.found = w
+        self.found = self.objective.settled(self._mean())
         return self.bounds.latest()
 
     def evaluate(self, w: Reals) -> Evaluation:
@@ -342,7 +321,9 @@ class _SubgradientRun(Run):
 
 
 class _PlainSteps:
-    """As :class:`CompiledSteps`, by the subgradients of any objective: each step moves all weights.
+    """As :class:`~.linear.subgradient_steps.CompiledSteps`, by the subgradients of any objective.
+
+    Each step moves all weights.
 
     Attributes
     ----------
@@ -358,11 +339,11 @@ class _PlainSteps:
         self.anchor: tuple[Reals, Reals] | None = None
 
     def set_anchor(self, point: Point, times: float) -> None:
-        """See :meth:`CompiledSteps.set_anchor`."""
+        """See :meth:`~.linear.subgradient_steps.CompiledSteps.set_anchor`."""
         self.anchor = point.w.copy(), point.slope / times
 
     def take(self, order: Ints, size: int, plan: Reals) -> None:
-        """See :meth:`CompiledSteps.take`."""
+        """See :meth:`~.linear.subgradient_steps.CompiledSteps.take`."""
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused after the pass
             for k, columns in enumerate(plan):
                 self._step(order[k * size : (k + 1) * size], *columns)

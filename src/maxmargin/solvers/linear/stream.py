@@ -29,11 +29,13 @@ from ..oracle import chunks
 from .rows import Rows
 from .subgradient_steps import COLUMNS, CompiledSteps, curvatures
 
-__all__ = ["Stream"]
+__all__ = ["FIGURES", "Stream"]
 
 Reals = NDArray[np.float64]
 _LENGTH = 0.1
 _POWER = 3.0
+FIGURES = 7
+"""Numbers that a stream keeps of the rows that are gone, see :meth:`Stream.state`."""
 
 
 class Stream:
@@ -54,12 +56,32 @@ class Stream:
     """
 
     def __init__(self, d: int, C: float, intercept: str) -> None:
-        self.C, self.intercept = C, intercept
-        self.steps = CompiledSteps(np.zeros(d + (intercept != "none")), d, averaged=True)
-        self.seen = 0
-        self._sums = np.zeros((3, 1))
-        self._bends = np.zeros((2, 1))
-        self._width = np.ones((2, 1))
+        self.d, self.C, self.intercept = d, C, intercept
+        zero = np.zeros(d + (intercept != "none"))
+        self.go_on_from(0, zero, zero, np.repeat([0.0, 1.0], [5, 2]))
+
+    def state(self) -> tuple[int, Reals, Reals, Reals]:
+        """All it goes on from: rows seen, the last weights, their mean, and figures of the rows, shape ``(7,)``.
+
+        Weights have the intercept last, if there is one. The figures are the sums of ``s_i |x_i|^2``, of ``s_i`` and of
+        ``s_i`` times the squared targets, the largest bends of weights and intercept, and the widths of the last step.
+        """
+        figures = np.concatenate([self._sums, self._bends, self._width])[:, 0]
+        return self.seen, self.steps.last(), self.steps.mean(), figures
+
+    def go_on_from(self, seen: int, last: Reals, mean: Reals, figures: Reals) -> None:
+        """Take over what :meth:`state` gave.
+
+        Raises
+        ------
+        ValueError
+            For figures that no rows have.
+        """
+        if not ((figures[:5] >= 0.0).all() and (figures[5:] > 0.0).all()):
+            raise ValueError("figures of rows that no rows have")
+        self.seen = seen
+        self.steps = CompiledSteps(last, self.d, averaged=True, mean=mean)
+        self._sums, self._bends, self._width = (part[:, None].copy() for part in np.split(figures, [3, 5]))
 
     def take(self, rows: Rows, terms: Terms | LossTerms, weight: Reals, target: Reals | None = None) -> None:
         """One step for each row in turn.

@@ -169,6 +169,8 @@ class CompiledSteps:
         Largest norm of the weights.
     bias_ridge : float
         Of ``|w|^2 + bias_ridge b^2``, the square of that norm.
+    mean : float64 array of the shape of w, optional
+        The mean so far, if it is not ``w``.
 
     Attributes
     ----------
@@ -187,18 +189,20 @@ class CompiledSteps:
         momentum: float = 0.0,
         radius: float = np.inf,
         bias_ridge: float = 0.0,
+        mean: Reals | None = None,
     ) -> None:
         self.d, self.has_bias = d, len(w) > d
         self.momentum, self.radius, self.bias_ridge = momentum, radius, bias_ridge
         self.u = np.array(w[:d], np.float64)
-        self.z = self.u.copy() if averaged else np.empty(0)
+        mean = w if mean is None else mean
+        self.z = np.array(mean[:d], np.float64) if averaged else np.empty(0)
         self.velocity = np.zeros(d if momentum > 0.0 else 0)
         self.anchor = self.pull = self.h = np.empty(0)
         self.state = np.zeros(9)
         self.state[[_SCALE, _Q]] = 1.0
         self.state[_NORM2] = float(self.u @ self.u)
         if self.has_bias:
-            self.state[[_INTERCEPT, _MEAN_INTERCEPT]] = w[d]
+            self.state[[_INTERCEPT, _MEAN_INTERCEPT]] = w[d], mean[d]
 
     def turn_to(self, rows: Rows, terms: Terms | LossTerms) -> None:
         """The rows to be visited from now on."""

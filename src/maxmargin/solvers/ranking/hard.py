@@ -23,9 +23,8 @@ Memory: the differences of features of these pairs.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -59,6 +58,8 @@ _LARGEST = 1e49
 _LOOSE = 0.1  # gap of a working set that is not the last one
 _SHARE = 0.2  # of the gap that is left, for the next working set
 _FINEST = 1e-10
+_INNER = 1000  # passes of a round; interior points take some dozens
+_MOVED, _IDLE = 0.99, 2  # rounds that end at this limit and leave so much of the gap, after which there is no other
 _SLIP = 1e-6
 _FEW, _MANY = 200, 1 << 23  # pairs, and their stored values, that a round may take in
 _SHOWN = 10
@@ -66,9 +67,7 @@ _SHOWN = 10
 
 @dataclass
 class HardTask(RankingTask):
-    """The hard margin as the soft one of a ``C`` that is large enough, with a clock for the solvers of its parts."""
-
-    deadline: Deadline = field(default_factory=Deadline)
+    """The hard margin as the soft one of a ``C`` that is large enough."""
 
     def slip(self, w: Reals) -> float:
         """How wrong the margins can be in float64: by large constants in the features, which the scores have too."""
@@ -118,11 +117,6 @@ class WorkingSet:
         if self.rows.sparse:
             self.matrix = self.matrix.tocsr()
         return len(short)
-
-    def coefficients(self, beta: Reals) -> Reals:
-        """Multipliers of the pairs as coefficients of the documents."""
-        m = len(self.queries.documents)
-        return np.asarray(np.bincount(self.better, beta, m) - np.bincount(self.worse, beta, m), np.float64)
 
     def _worst(self, scores: Reals) -> tuple[Ints, Ints]:
         """The pair of the smallest margin of every document, as the better one and as the worse one."""
@@ -258,6 +252,7 @@ def _solve(
     rng: np.random.Generator,
     warm: WarmStart | None = None,
     deadline: Deadline | None = None,
+    soft: Any = None,
     **limits: Any,
 ) -> Result:
     """The hard margin of the pairs at hand."""
@@ -266,7 +261,7 @@ def _solve(
     task = LinearTask(rows, hinge(one, C * one), C, one, "none", tol, rng, name=name, warm=warm)
     if deadline is not None:
         task.deadline = deadline
-    return run_to_tolerance(task, HardMargin(Automatic()), **({"max_passes": 1000} | limits))
+    return run_to_tolerance(task, HardMargin(Automatic() if soft is None else soft), **({"max_passes": 1000} | limits))
 
 
 @dataclass(frozen=True)
@@ -281,12 +276,15 @@ class HardRanking:
     rng : numpy.random.Generator
     max_passes : int
         Passes over pairs at hand, and over the documents.
+    soft : solver, optional
+        Of linear machines: that of the pairs at hand.
     """
 
     pairs: WorkingSet
     first: Reals
     rng: np.random.Generator
     max_passes: int = 10_000
+    soft: Any = None
 
     @property
     def name(self) -> str:
@@ -306,16 +304,20 @@ class _HardRun(Run):
     def __init__(self, options: HardRanking, task: HardTask) -> None:
         self.options, self.task, self.pairs = options, task, options.pairs
         self.best, self.passes = options.first, 0
-        self.highest, self.total = np.zeros(len(task.queries.documents)), 0.0
-        self.tol = _LOOSE
+        self.highest = np.zeros(0)  # multipliers of the first pairs at hand; those of the others are 0
+        self.tol, self.idle = _LOOSE, 0
         self.warm: WarmStart | None = None
 
     def advance(self) -> Step:
         task, pairs, deadline = self.task, self.pairs, self.task.deadline
+        before = task.penalty(self.best) - self._bound()
+        if self.idle >= _IDLE:  # figures that stand still are what the outer loop calls stalled
+            return Step(1, before, self._bound(), ready=True)
         end = deadline.at
         result = _solve(
             pairs, _EXACT * task.penalty(self.best), self.tol, task.name, self.options.rng, self.warm, deadline,
-            max_passes=max(self.options.max_passes - self.passes - 2, 2), max_time=max(end - time.perf_counter(), 0.0),
+            self.options.soft, max_time=deadline.left,
+            max_passes=min(max(self.options.max_passes - self.passes - 2, 2), _INNER),
         )  # fmt: skip
         deadline.at = end  # the inner loop has the same clock
         if result.certificate.status is Status.INTERRUPTED:
@@ -328,6 +330,8 @@ class _HardRun(Run):
         self.warm = WarmStart(result.w, beta=np.append(beta, np.zeros(added)), solver=result.certificate.solver)
         primal, dual = task.penalty(self.best), self._bound()
         gap = primal - dual
+        failed = result.certificate.status is not Status.CONVERGED and gap > _MOVED * before
+        self.idle = self.idle + 1 if failed else 0
         share = max(_SHARE * relative_gap(primal, dual), _SHARE * task.tol)
         self.tol = max(min(share, _LOOSE, self.tol if added else 0.1 * self.tol), _FINEST)
         return Step(passes, gap, dual, ready=gap <= task.tol * primal or not added)
@@ -338,15 +342,20 @@ class _HardRun(Run):
         w = scaled_to_margins(w, lambda v: pairs.least(task.scores(v)))
         if task.penalty(w) < task.penalty(self.best) and pairs.least(task.scores(w)) >= 1.0:
             self.best = w
-        before = self.highest, self.total, self._bound()
-        self.highest, self.total = pairs.coefficients(beta), float(beta.sum())
-        if self._bound() < before[2]:
-            self.highest, self.total = before[:2]
+        before = self.highest, self._bound()
+        self.highest = beta
+        if self._bound() < before[1]:
+            self.highest = before[0]
 
     def _bound(self) -> float:
-        """``t sum_p a_p - 1/2 |t sum_p a_p (x_a - x_b)|^2`` of the best ``t``."""
-        square = 2.0 * self.task.penalty(self.task.combined(self.highest))
-        return 0.5 * self.total * (self.total / square) if square > 0.0 else 0.0
+        """``t sum_p a_p - 1/2 |t sum_p a_p (x_a - x_b)|^2`` of the best ``t``.
+
+        By the rows of the pairs: as coefficients of documents, sums of multipliers, they lose digits where the sizes of
+        features differ by many orders (measured, at twenty: two thirds of the bound).
+        """
+        total = float(self.highest.sum())
+        square = 2.0 * self.task.penalty(Rows(self.pairs.matrix[: len(self.highest)]).combined(self.highest))
+        return 0.5 * total * (total / square) if square > 0.0 else 0.0
 
     def weights(self) -> Reals:
         return self.best

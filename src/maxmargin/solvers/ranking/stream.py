@@ -19,14 +19,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ...data._mapped_rows import rows_of
 from ...terms import Terms
 from ..linear.rows import Rows
 from ..linear.stream import Stream
 from .queries import Queries
 from .task import PairLoss, RankingTask
 
-__all__ = ["QueryStream"]
+__all__ = ["QueryStream", "sizes_of"]
 
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -49,19 +48,13 @@ class QueryStream(Stream):
             ``s_q > 0``.
         loss : {"hinge", "squared_hinge"}
         """
+        task = RankingTask(Rows(matrix), queries, factor, loss, 1.0, 0.0)
         for q in np.argsort(queries.documents[queries.start[:-1]]).tolist():
-            part = slice(int(queries.start[q]), int(queries.start[q + 1]))
-            m = part.stop - part.start
-            rows = Rows(rows_of(matrix, queries.documents[part]))
-            alone = Queries(
-                np.arange(m), np.array([0, m]), queries.grade[part], queries.n_grades[q : q + 1], queries.weight[part],
-                queries.pairs[q : q + 1], queries.number[q : q + 1],
-            )  # fmt: skip
-            self._take(RankingTask(rows, alone, factor[q : q + 1], loss, 1.0, 0.0))
+            self._take(task.of_queries(np.array([q])))
 
     def _take(self, task: RankingTask) -> None:
         rows, m = task.rows, len(task.queries.documents)
-        total, largest = (float(task.factor[0]) * size for size in _sizes(rows, task.queries))
+        total, largest = (float(task.factor[0]) * size for size in sizes_of(rows, task.queries))
         bend = 2.0 * largest if task.squared else 0.0
         plan, keep = self._plan(np.array([[np.sqrt(total * largest)], [1.0], [1.0]]), np.array([[bend], [0.0]]))
         scores = self.steps.scores(rows)
@@ -78,7 +71,7 @@ class QueryStream(Stream):
             keep(done)
 
 
-def _sizes(rows: Rows, queries: Queries) -> tuple[float, float]:
+def sizes_of(rows: Rows, queries: Queries) -> tuple[float, float]:
     """Trace, and largest eigenvalue, of ``sum_(a, b) v_a v_b (x_a - x_b) (x_a - x_b)^T`` of one query.
 
     The latter by a few products, so somewhat less than it is.

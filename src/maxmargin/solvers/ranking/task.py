@@ -23,8 +23,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ...data._mapped_rows import rows_of
 from ...errors import DataError
 from ..base import WarmStart
+from ..deadline import Deadline
 from ..linear.rows import Rows
 from ..oracle import Evaluation
 from .pairs import list_window, short_pairs, sort_queries, window_size
@@ -53,6 +55,10 @@ class RankingTask:
     factor : float64 array of shape (n_queries,)
         ``s_q``, all positive.
     loss : {"hinge", "squared_hinge"}
+    rng : numpy.random.Generator
+        Order of the queries in stochastic methods.
+    deadline : Deadline
+        Looked at within passes too; the outer loop sets it.
     """
 
     rows: Rows
@@ -64,6 +70,8 @@ class RankingTask:
     name: str = "ranking"
     warm: WarmStart | None = None
     exact: bool = True
+    rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0), repr=False)
+    deadline: Deadline = field(default_factory=Deadline, repr=False)
     weight: Reals = field(init=False)
     examples: Ints = field(init=False)
     c: Reals = field(init=False)
@@ -105,6 +113,19 @@ class RankingTask:
         out = np.zeros(self.rows.shape[0])
         out[self.queries.documents] = beta
         return self.rows.combined(out)
+
+    def of_queries(self, which: Ints) -> RankingTask:
+        """The problem of these queries alone; one that stands there twice counts twice."""
+        queries = self.queries
+        sizes = queries.sizes[which]
+        start = np.concatenate([[0], np.cumsum(sizes)])
+        places = np.arange(start[-1]) + np.repeat(queries.start[which] - start[:-1], sizes)
+        few = Queries(
+            np.arange(len(places)), start, queries.grade[places], queries.n_grades[which], queries.weight[places],
+            queries.pairs[which], queries.number[which],
+        )  # fmt: skip
+        rows = Rows(rows_of(self.rows.matrix, queries.documents[places]))
+        return RankingTask(rows, few, self.factor[which], self.loss, self.C, self.tol, self.name)
 
     def evaluate(self, w: Reals) -> Evaluation:
         """Mean slack, and share of the pairs in wrong order, of every query."""
@@ -233,6 +254,18 @@ class PairLoss:
     def descent(self) -> Reals:
         """The same for the loss itself: minus a subgradient where the hinge is not smoothed."""
         return self.beta if self.task.squared else np.asarray(self.task.each * self._below_one[0])
+
+    @property
+    def level(self) -> float:
+        """``sum_p gain(a_p)`` of the multipliers of :attr:`descent`.
+
+        The plane that touches the loss at these scores is that less their products with :attr:`descent`. It is one
+        below the loss whatever the scores are: errors of these move it, but never above.
+        """
+        if self.task.squared:
+            return self.gain
+        degree = self.task.queries.sums(self._below_one[1])
+        return 0.5 * self.task.C * float(self.task.factor @ degree)
 
     @property
     def degree(self) -> Reals:

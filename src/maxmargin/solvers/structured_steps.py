@@ -1,0 +1,202 @@
+"""Steps of stochastic subgradient methods on compiled structures: many of them for each call.
+
+A step costs the loss-augmented decoding of its examples and what their planes have of non-zeros: weights and their mean
+are kept as in :mod:`~maxmargin.solvers.linear.subgradient_steps`, so that no step moves all of them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import types
+from numpy.typing import NDArray
+
+from .._compiled import array, compiled, kernel
+from ..structures.base import signatures
+from .linear.subgradient_steps import _NORM2, _P, _Q, _SCALE, _SMALL, CompiledSteps, _make_anew
+from .objective import Objective
+from .oracle import CompiledOracle
+from .planes import write_difference
+
+__all__ = ["NEAR", "StructuredSteps", "move"]
+
+Reals = NDArray[np.float64]
+Ints = NDArray[np.int64]
+NEAR = 1e-6
+"""Slacks beside which rounding may count, relative to loss and weights."""
+_EPSILON = float(np.finfo(np.float64).eps)
+_BUFFER = 1024
+
+
+@compiled
+def _longer(keys, values, at, size):
+    """Buffers of at least that size with the first ``at`` entries of these."""
+    size = max(size, 2 * len(keys))
+    more_keys, more_values = np.empty(size, np.int64), np.empty(size)
+    for q in range(at):
+        more_keys[q], more_values[q] = keys[q], values[q]
+    return more_keys, more_values
+
+
+@compiled
+def move(keys, values, n, factor, stride, share, radius, u, z, a, state):
+    """``w <- factor w - stride slope`` with these entries of the slope, into the ball, and into the mean.
+
+    ``a`` takes up the slope too. The state is that of :class:`~.linear.subgradient_steps.CompiledSteps`.
+    """
+    state[_SCALE] *= factor
+    state[_NORM2] *= factor * factor
+    if abs(state[_SCALE]) < _SMALL:
+        _make_anew(u, z, state)
+    averaged = len(z) > 0
+    scale = state[_SCALE]
+    back = state[_P] / state[_Q] if averaged else 0.0
+    for q in range(n):
+        k, push = keys[q], -stride * values[q]
+        a[k] += values[q]
+        state[_NORM2] += push * (2.0 * scale * u[k] + push)
+        u[k] += push / scale
+        if averaged:
+            z[k] -= push / scale * back
+    if radius < np.inf and state[_NORM2] > radius * radius:
+        shrink = radius / np.sqrt(state[_NORM2])
+        state[_SCALE] *= shrink
+        state[_NORM2] *= shrink * shrink
+    if averaged:
+        if share >= 1.0:
+            for k in range(len(z)):
+                z[k] = 0.0
+            state[_P], state[_Q] = state[_SCALE], 1.0
+        else:
+            state[_P] += share * (state[_SCALE] - state[_P])
+            state[_Q] *= 1.0 - share
+            if state[_Q] < _SMALL:
+                _make_anew(u, z, state)
+
+
+@kernel(
+    lambda: types.int64(
+        signatures().potentials, signatures().augment, signatures().decode, signatures().parts, signatures().loss,
+        signatures().features, signatures().pack, array(types.float64), array(types.int64), types.int64,
+        array(types.float64, 2), types.float64, types.boolean, array(types.int64), array(types.float64),
+        array(types.float64), array(types.float64), array(types.float64),
+    )
+)  # fmt: skip
+def structured_steps(
+    potentials, augment, decode, parts, loss, features, pack, c, order, size, plan, radius, exact, sizes, u, z, a, state
+):  # fmt: skip
+    """One step for every ``size`` examples of ``order``; ``a`` takes up their planes, slopes and last the offset.
+
+    Returns the number of steps done: it stops before one in which a loss or a slack is none, which is for Python to
+    say.
+    """
+    theta = np.empty(sizes[0])
+    scratch = np.zeros(sizes[0])
+    out = np.empty(sizes[1], np.int32)
+    out_parts = np.empty(sizes[2], np.int32)
+    true_parts = np.empty(sizes[2], np.int32)
+    part = np.empty(2 * sizes[2], np.int32)
+    coef = np.empty(2 * sizes[2])
+    keys, values = np.empty(_BUFFER, np.int64), np.empty(_BUFFER)
+    for step in range(len(plan)):
+        at = np.int64(0)
+        offset = 0.0
+        for at_order in range(step * size, min((step + 1) * size, len(order))):
+            i = order[at_order]
+            potentials(pack, u, i, theta)
+            for q in range(sizes[0]):
+                theta[q] *= state[_SCALE]
+            length = pack.target_start[i + 1] - pack.target_start[i]
+            for q in range(length):
+                out[q] = pack.target[pack.target_start[i] + q]
+            n_true = parts(pack, i, out, true_parts)
+            slack = 0.0
+            for q in range(n_true):
+                slack -= theta[true_parts[q]]
+            slack += augment(pack, i, theta)
+            decode(pack, i, theta, out)
+            n_out = parts(pack, i, out, out_parts)
+            for q in range(n_out):
+                slack += theta[out_parts[q]]
+            delta = loss(pack, i, out)
+            if not (np.isfinite(slack) and np.isfinite(delta) and delta >= 0.0):
+                return step
+            m = write_difference(out_parts, n_out, true_parts, n_true, scratch, part, coef)
+            if m == 0:
+                offset += c[i] * delta if slack > 0.0 else 0.0
+                continue
+            n = features(pack, i, part, coef, m, keys[at:], values[at:])
+            if n < 0:
+                keys, values = _longer(keys, values, at, at - n)
+                n = features(pack, i, part, coef, m, keys[at:], values[at:])
+            largest = 0.0
+            product, sum_of_sizes = 0.0, delta
+            for q in range(at, at + n):
+                each = state[_SCALE] * u[keys[q]]
+                largest = max(largest, abs(each))
+                product += each * values[q]
+                sum_of_sizes += abs(each * values[q])
+            rounding = (n + 2) * _EPSILON * sum_of_sizes
+            if exact and slack < -NEAR * (delta - slack) and slack < -rounding:
+                return step
+            near = slack <= NEAR * (1.0 + delta + largest)
+            if slack <= 0.0 or (near and not delta + product > rounding):
+                continue
+            for q in range(at, at + n):
+                values[q] *= c[i]
+            at += n
+            offset += c[i] * delta
+        factor, stride, share = plan[step, 0], plan[step, 1], plan[step, 4]
+        move(keys, values, at, factor, stride, share, radius, u, z, a, state)
+        a[len(u)] += offset
+    return len(plan)
+
+
+class StructuredSteps(CompiledSteps):
+    """Weights on their way, by compiled steps on the examples of a structured problem.
+
+    Parameters
+    ----------
+    objective : Objective
+        Takes the steps that the kernel leaves to Python, see :func:`structured_steps`.
+    w : float64 array of shape (n_weights,)
+        Where to begin.
+    averaged, radius
+        As of :class:`~.linear.subgradient_steps.CompiledSteps`.
+
+    Attributes
+    ----------
+    a : float64 array of shape (n_weights + 1,)
+        Sum of the planes since it was set to 0.
+    """
+
+    def __init__(self, objective: Objective, w: Reals, *, averaged: bool, radius: float) -> None:
+        super().__init__(w, len(w), averaged=averaged, radius=radius)
+        self.objective, self.a = objective, objective.no_dual()
+
+    def take(self, order: Ints, size: int, plan: Reals) -> None:
+        """Steps along a plan, each with ``size`` examples of ``order`` (the last one may have fewer)."""
+        task = self.objective.task
+        oracle: CompiledOracle = task.oracle
+        done = 0
+        while done < len(plan):
+            done += structured_steps(
+                oracle.potentials, oracle.augment, oracle.decode, oracle.parts, oracle.loss, oracle.features,
+                oracle.pack, task.c, order[done * size :], size, plan[done:], self.radius, oracle.exact, oracle.sizes,
+                self.u, self.z, self.a, self.state,
+            )  # fmt: skip
+            if done < len(plan):
+                self._step(order[done * size : (done + 1) * size], *plan[done])
+                done += 1
+
+    def _step(self, examples: Ints, factor: float, stride: float, _: float, __: float, share: float) -> None:
+        """One step in Python, which refuses what is no loss or no maximum."""
+        self.settle()  # then the weights are u, and their mean is z
+        slope = self.objective.slope_of(self.u, examples, self.a)
+        self.u *= factor
+        self.u -= stride * slope
+        square = float(self.u @ self.u)
+        if square > self.radius**2:
+            self.u *= self.radius / np.sqrt(square)
+        self.state[_NORM2] = float(self.u @ self.u)
+        if len(self.z):
+            self.z += share * (self.u - self.z)
