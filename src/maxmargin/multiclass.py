@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -14,23 +16,28 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._class_weight import weights_of_rows, without_zero_classes
 from ._estimator import MarginEstimator, check_number, check_one_kind, check_sample_weight, choose_solver
+from ._machine import check_margin, counted
 from ._notes import about_contradictions, about_scales, hard_margin, tell_hard_margin, tell_zero, zero_is_best
 from .data._mapped_rows import rows_of
 from .errors import DataError
+from .problem import Certificate
 from .solvers import by_name
 from .solvers.loop import Result, run_to_tolerance
-from .structures.base import Encoded
+from .structures.base import Encoded, check_magnitude
 from .structures.rows import FEW_ENTRIES
 from .structures.values import as_reals, check_largest, check_sparse
 
 __all__ = ["MulticlassSVM"]
 
+# Square of the constant feature of free intercepts over the mean squared norm of the rows: as of two classes
+_CONSTANT = 0.03
+
 
 class MulticlassSVM(ClassifierMixin, MarginEstimator):
     """Linear multiclass SVM (Crammer-Singer) with a certificate.
 
-    Minimises ``1/2 sum_k |w_k|^2 + C sum_i s_i max_k [cost(y_i, k) + <w_k - w_(y_i), x_i>]``. The prediction is the
-    class with the highest score ``<w_k, x>``.
+    Minimises ``1/2 sum_k |w_k|^2 + C sum_i s_i max_k [m_i cost(y_i, k) + <w_k - w_(y_i), x_i> + b_k - b_(y_i)]``. The
+    prediction is the class with the highest score ``<w_k, x> + b_k``.
 
     Parameters
     ----------
@@ -39,9 +46,13 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
     loss : {"zero_one"} or array of shape (n_classes, n_classes), default="zero_one"
         ``loss[true, predicted]``, rows and columns in the order of ``classes_`` (sorted).
     fit_intercept : bool, default=True
-        Append a constant feature. Its weight is penalised like the others.
+        Learn an intercept ``b_k`` for each class.
+    penalize_intercept : bool, default=True
+        Treat the intercepts as the weights of a constant feature, penalised like the others, as LIBLINEAR does with
+        ``-B 1``; all solvers can. False: they are free, and optimal as such (of sum 0, for a number that all classes
+        have in common changes nothing); that takes ``solver="auto"``, ``"coordinate_ascent"`` or ``"interior_point"``.
     intercept_scaling : float, default=1.0
-        Value of the constant feature; larger values penalise the intercept less.
+        Of penalised intercepts: value of the constant feature; larger values penalise them less.
     class_weight : dict, "balanced" or None, default=None
         Factors on ``C`` for the examples of each class; one of factor 0 is absent.
     tol : float, default=1e-3
@@ -49,7 +60,7 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
     max_passes : int, default=1000
         Passes over the data, that of the certificate included (1 is taken for 2: a pass and its certificate).
     max_time : float, optional
-        Seconds, looked at within passes too; the pass of the certificate comes on top.
+        Seconds of solving, looked at within passes too; the pass of the certificate comes on top.
     solver : str or solver object, default="auto"
         ``"coordinate_ascent"``: cheap passes, for many rows; ``"interior_point"``: a few dozen iterations whatever
         ``C`` and the scales, for up to some thousand weights; ``"auto"`` begins with the first and goes over to the
@@ -104,6 +115,7 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
         *,
         loss: Literal["zero_one"] | ArrayLike = "zero_one",
         fit_intercept: bool = True,
+        penalize_intercept: bool = True,
         intercept_scaling: float = 1.0,
         class_weight: dict[Any, float] | Literal["balanced"] | None = None,
         tol: float = 1e-3,
@@ -119,6 +131,7 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
         self.C = C
         self.loss = loss
         self.fit_intercept = fit_intercept
+        self.penalize_intercept = penalize_intercept
         self.intercept_scaling = intercept_scaling
         self.class_weight = class_weight
         self.tol = tol
@@ -136,7 +149,9 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
         tags.input_tags.sparse = True
         return tags
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> MulticlassSVM:
+    def fit(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, margin: ArrayLike | None = None
+    ) -> MulticlassSVM:
         """Fit the model.
 
         Parameters
@@ -145,7 +160,9 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
         y : array of shape (n,)
             Classes of any type that can be sorted.
         sample_weight : array of shape (n,), optional
-            Factors on the slacks; 0 leaves a row out, negative ones are refused.
+            Factors ``s_i`` on the slacks; 0 leaves a row out, negative ones are refused.
+        margin : array of shape (n,), optional
+            Factors ``m_i`` on the costs, which are the wanted margins (1 by default), positive.
 
         Raises
         ------
@@ -160,21 +177,19 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
 
         self._check_parameters()
         solver = self._structured_solver()
-        check_number(self, "intercept_scaling", low=0.0, low_allowed=False)
+        by_rows = self._check_intercept(solver)
         check_one_kind(y)
         check_sparse(X)
         X, truth = validate_data(self, X, y, accept_sparse="csr", dtype="numeric")
         check_classification_targets(truth)
         weight = without_zero_classes(self.class_weight, check_sample_weight(sample_weight, len(truth)), truth)
+        wanted = check_margin(margin, len(truth))
         counts = np.ones(len(truth), np.bool_) if weight is None else weight > 0
         classes = np.unique(truth[counts])  # a class whose rows all have weight 0 is absent
         number = np.minimum(np.searchsorted(classes, truth), len(classes) - 1)
         if len(classes) < 2:
             raise DataError(f"MulticlassSVM needs at least two classes; y has one class only: {classes.tolist()[0]!r}")
         weight = weights_of_rows(self.class_weight, weight, classes, truth, counts)
-        by_rows = isinstance(solver, tuple(type(each) for each in solvers_by_rows().values()))
-        if by_rows and self.warm_start:
-            raise ValueError(f"MulticlassSVM: solver={solver.name!r} has no warm start; set warm_start=False")
         costs = None
         if not isinstance(self.loss, str):
             costs = as_reals(self.loss, "loss")
@@ -182,27 +197,61 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
         elif self.loss != "zero_one":
             raise ValueError(f"loss must be 'zero_one' or a cost matrix, not {self.loss!r}")
         structure = Multiclass(len(classes), costs)
+        notes = about_scales(X, getattr(self, "feature_names_in_", None), shifts=self._free, C=float(self.C))
         n_features = X.shape[1]
-        notes = about_scales(X, getattr(self, "feature_names_in_", None), shifts=False, C=float(self.C))
-        X = _with_constant(_canonical(X), self._constant())  # the one working copy
+        X = _canonical(X)
+        constant = self._constant(X, weight)
+        X = _with_constant(X, constant)  # the one working copy
+        groups = number
+        if wanted is not None:  # only rows of one margin are equal; their order is that without the absent ones
+            groups = np.zeros_like(number)
+            pairs = np.column_stack([number, wanted])[counts]
+            groups[counts] = np.unique(pairs, axis=0, return_inverse=True)[1].reshape(-1)
         if by_rows:
-            from ._machine import counted
-
-            chosen, order, used = counted(X, number, weight)
-            result = self._fit_rows(chosen, number[order], structure.costs, used, solver)
-            self._keep_notes(notes + self._notes_after(result, X, number, order, used))
-            self._take(result, classes, n_features)
-            return self
-        order, weight = merge_equal_rows(X, number, weight)
-        encoded: Encoded = structure.encode(X, number)
-        initial = None
-        same = self.warm_start and hasattr(self, "coef_") and self.coef_.shape[1] == n_features
-        if same and np.array_equal(self.classes_, classes):
-            initial = _joined(self.coef_, self.intercept_, self._constant())
-        result = self._optimize(CompiledOracle(structure, encoded), weight, initial, order=order)
-        self._keep_notes(notes + self._notes_after(result, X, number, order, weight[order]))
-        self._take(result, classes, n_features)
+            chosen, order, used = counted(X, groups, weight)
+            if wanted is not None:
+                chosen, used = _divided(chosen, wanted[order]), used * wanted[order]
+            result, at_zero = self._fit_rows(chosen, number[order], structure.costs, used, solver)
+        else:
+            order, weight = merge_equal_rows(X, groups, weight)
+            scaled = X
+            if wanted is not None:
+                scaled, weight = _divided(X, wanted), weight * wanted
+            encoded: Encoded = structure.encode(scaled, number)
+            used = weight[order]
+            initial = None
+            same = self.warm_start and hasattr(self, "coef_") and self.coef_.shape[1] == n_features
+            if same and np.array_equal(self.classes_, classes):
+                initial = _joined(self.coef_, self.intercept_, constant)
+            result = self._optimize(CompiledOracle(structure, encoded), weight, initial, order=order)
+            at_zero = float(self.C) * float(used.sum())
+        self._keep_notes(notes + self._notes_after(result.certificate, at_zero, X, number, order, used))
+        if wanted is not None:  # means over the weights alone, not over their products with the margins
+            share = float(used.sum()) / float((used / wanted[order]).sum())
+            found = result.certificate
+            result.certificate = replace(
+                found, risk_bound=found.risk_bound * share, training_risk=found.training_risk * share
+            )
+        self._take(result, classes, constant)
         return self
+
+    @property
+    def _free(self) -> bool:
+        return bool(self.fit_intercept and not self.penalize_intercept)
+
+    def _check_intercept(self, solver: Any) -> bool:
+        """Check what there is to the intercept and to a warm start; returns whether the solver is one by rows."""
+        check_number(self, "intercept_scaling", low=0.0, low_allowed=False)
+        by_rows = isinstance(solver, tuple(type(each) for each in solvers_by_rows().values()))
+        if by_rows and self.warm_start:
+            raise ValueError(f"MulticlassSVM: solver={solver.name!r} has no warm start; set warm_start=False")
+        if self._free and not by_rows:
+            asked = "warm_start=True" if self.solver == "auto" else f"solver={solver.name!r}"
+            raise ValueError(
+                f"MulticlassSVM: {asked} has no free intercept: set penalize_intercept=True, or take solver='auto', "
+                "'coordinate_ascent' or 'interior_point' without a warm start"
+            )
+        return by_rows
 
     def _solver_names(self) -> list[str]:
         return [*super()._solver_names(), *(name for name in solvers_by_rows() if name != "auto")]
@@ -219,42 +268,69 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
 
     def _fit_rows(
         self, X: Any, number: NDArray[np.int64], costs: NDArray[np.float64], weight: NDArray[np.float64], solver: Any
-    ) -> Result:
-        """Solvers that need no structure: the dual has a simplex for each row."""
+    ) -> tuple[Result, float]:
+        """Solvers that need no structure: the dual has a simplex for each row. And the objective of weights of 0."""
         from .solvers.linear.crammer_singer import MulticlassTask
+        from .solvers.linear.multiclass_free import objective_at_zero
         from .solvers.linear.rows import Rows
 
         rng = np.random.default_rng(self._seed())
         task = MulticlassTask(
-            Rows(X), number, costs, float(self.C), weight, float(self.tol), rng, name=type(self).__name__
-        )
-        return self._watched(lambda **limits: run_to_tolerance(task, solver, **limits))
+            Rows(X), number, costs, float(self.C), weight, float(self.tol), rng, name=type(self).__name__,
+            free=self._free,
+        )  # fmt: skip
+        result = self._watched(lambda **limits: run_to_tolerance(task, solver, **limits))
+        at_zero = task.objective(np.zeros(task.n_weights))
+        # weights near the optimum are as near to 0 as this where 0 is near it too
+        if self._free and task.penalty(result.w) <= 4.0 * float(self.tol) * at_zero:
+            at_zero = objective_at_zero(task)
+        return result, at_zero
 
     def _notes_after(
-        self, result: Result, X: Any, number: NDArray[np.int64], order: NDArray[np.int64], used: NDArray[np.float64]
+        self,
+        certificate: Certificate,
+        at_zero: float,
+        X: Any,
+        number: NDArray[np.int64],
+        order: NDArray[np.int64],
+        used: NDArray[np.float64],
     ) -> list[str]:
         """Notes on equal rows of different classes, weights of 0 and a hard margin; ``used``: weights of the order."""
         notes = about_contradictions(X[order], number[order], order) if X.size <= FEW_ENTRIES else []
         if isinstance(self.loss, str):
-            zero = zero_is_best(result.certificate, float(self.C) * float(used.sum()), float(self.tol))
+            zero = zero_is_best(certificate, at_zero, float(self.tol))
             notes += tell_zero([zero], "tell the classes apart", notes)
-            notes += tell_hard_margin(
-                [hard_margin(result.certificate, float(used.sum()), float(used.min()), float(self.tol))]
-            )
+            total, least = float(used.sum()), float(used.min())
+            if certificate.primal > certificate.C * certificate.risk_bound * total:  # else all that is left is rounding
+                notes += tell_hard_margin([hard_margin(certificate, total, least, float(self.tol))])
         return notes
 
-    def _take(self, result: Result, classes: NDArray[Any], n_features: int) -> None:
+    def _take(self, result: Result, classes: NDArray[Any], constant: float) -> None:
         """Store the weights, then the figures."""
         W = result.w.reshape(-1, len(classes))
         self.classes_ = classes
-        self.coef_ = W[:n_features].T  # in the order that products with sparse rows take without a copy
-        constant = self._constant()
+        self.coef_ = (W[:-1] if constant else W).T  # in the order that products with sparse rows take without a copy
         self.intercept_ = W[-1] * constant if constant else np.zeros(len(classes))
+        if self._free:
+            self.intercept_ -= self.intercept_.mean()
         self.solver_reason_ = result.reason
         self._finish(result)
 
-    def _constant(self) -> float:
-        return float(self.intercept_scaling) if self.fit_intercept else 0.0
+    def _constant(self, X: Any, weight: NDArray[np.float64] | None) -> float:
+        """Value of the constant feature, 0 for none.
+
+        With free intercepts it makes no difference but to the speed of coordinate ascent, and is a power of 2: then the
+        order of a sum makes none at all.
+        """
+        if not self.fit_intercept:
+            return 0.0
+        if self.penalize_intercept:
+            return float(self.intercept_scaling)
+        from .solvers.linear.rows import Rows
+
+        check_magnitude(X.data if sp.issparse(X) else X)
+        square = float(np.average(Rows(X).squared_norms, weights=weight))
+        return 2.0 ** round(0.5 * math.log2(_CONSTANT * square)) if square > 0.0 else 1.0
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Scores of shape (n, n_classes); for two classes the difference second minus first, of shape (n,)."""
@@ -334,6 +410,22 @@ def _with_constant(X: Any, constant: float) -> Any:
     out[:, :-1] = X
     out[:, -1] = constant
     return out
+
+
+def _divided(X: Any, margin: NDArray[np.float64]) -> Any:
+    """Rows divided by their wanted margins; with slacks that cost as much more, margins of 1 are the same problem."""
+    done = 0
+
+    def change(rows: Any) -> Any:
+        nonlocal done
+        part = margin[done : done + rows.shape[0]]
+        done += rows.shape[0]
+        with np.errstate(over="ignore"):
+            out = sp.csr_matrix(sp.diags(1.0 / part) @ rows) if sp.issparse(rows) else rows / part[:, None]
+        check_magnitude(out.data if sp.issparse(out) else out)
+        return out
+
+    return rows_of(X, change=change)  # which goes through mapped rows from the first to the last
 
 
 def _joined(coef: NDArray[np.float64], intercept: NDArray[np.float64], constant: float) -> NDArray[np.float64]:

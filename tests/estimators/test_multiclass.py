@@ -156,7 +156,7 @@ BAD_PARAMETERS: list[tuple[dict[str, Any], str]] = [
     ({"n_jobs": 1.5}, "n_jobs must be a non-zero integer or None, not 1.5"),
     ({"callback": 3}, "callback must be callable, not 3"),
     ({"solver": "newtn"}, "unknown solver 'newtn'; solver must be one of"),
-    ({"solver": "newton"}, "solver 'newton' is not for structured machines: it is for linear machines and"),
+    ({"solver": "newton"}, "solver 'newton' is not for structured machines: it is for linear machines"),
     ({"loss": "hinge"}, "loss must be 'zero_one' or a cost matrix, not 'hinge'"),
     ({"loss": np.ones((2, 2))}, r"the cost matrix has shape \(2, 2\); it needs \(3, 3\)"),
     ({"loss": np.ones((3, 3))}, r"must be 0; entry \(0, 0\) is 1"),

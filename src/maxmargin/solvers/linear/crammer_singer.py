@@ -5,13 +5,15 @@ Problem: ``1/2 |W|^2 + sum_i c_i max_k [cost(y_i, k) + <w_k - w_(y_i), x_i>]``. 
 ``sum_ik a_ik cost(y_i, k) - 1/2 |W|^2``. Source: Crammer and Singer (JMLR 2001), section 6; Keerthi, Sundararajan,
 Chang, Hsieh, Lin (KDD 2008), the sequential dual method. With the scores ``g_k = cost_k + <w_k, x_i>`` a step of row
 ``i`` takes ``a_i`` to the projection of ``a_i + g / |x_i|^2`` onto its simplex, the maximum over all its variables.
-Cost of a step: two products of the row with the block of weights, ``W[feature, class]`` with the class running fastest.
+Cost of a step: two products of the row with the block of weights: of sparse rows ``W[feature, class]`` with the class
+running fastest; of dense ones class by class, and without the classes that will hardly gain weight.
 Memory beyond the data: ``W``, and ``a``: a number for each row and class.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,18 +21,22 @@ from numpy.typing import NDArray
 from ..._compiled import compiled, prefetch
 from ..base import Run, Step, WarmStart
 from ..deadline import Deadline
-from ..oracle import Evaluation, chunks
+from ..oracle import Evaluation, Pace, chunks
 from .averaging import average_for
+from .biases import balanced
 from .order import in_blocks
 from .rows import AHEAD, Rows, load_row
 
-__all__ = ["CrammerSinger", "MulticlassTask"]
+__all__ = ["GAIN", "CrammerSinger", "CrammerSingerRun", "MulticlassTask"]
 
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 # entries of the state of a run: gap of the visits, sum of a_ik cost_k, largest violation met
-_GAP, _GAIN, _VIOLATION = range(3)
+_GAP, GAIN, _VIOLATION = range(3)
+# of the largest cost: how far behind a class without weight must be to be left out (with 0 the last digits take half as
+# many passes again, with a third classes stay that cost more than they bring)
+_FAR = 0.05
 
 
 @dataclass
@@ -47,6 +53,9 @@ class MulticlassTask:
         ``costs[true, predicted]``, 0 on the diagonal.
     weight : float64 array of shape (n,)
         ``s_i``.
+    free : bool
+        Whether the weights of the last feature are not penalised: it is a positive constant, and they are free
+        intercepts. A dual point is feasible then where their weights :meth:`weights_of` it are 0, see :mod:`.biases`.
     """
 
     rows: Rows
@@ -58,6 +67,7 @@ class MulticlassTask:
     rng: np.random.Generator
     name: str = "multiclass machine"
     warm: WarmStart | None = None
+    free: bool = False
     exact: bool = True
     deadline: Deadline = field(default_factory=Deadline)
     examples: Ints = field(init=False)
@@ -69,7 +79,9 @@ class MulticlassTask:
             self.c = self.C * self.weight
 
     def penalty(self, w: Reals) -> float:
-        """``1/2 |W|^2``."""
+        """``1/2 |W|^2``, without free intercepts."""
+        if self.free:
+            w = w[: -len(self.costs)]
         return 0.5 * float(w @ w)
 
     def evaluate(self, w: Reals, scores: Reals | None = None) -> Evaluation:
@@ -112,12 +124,26 @@ class MulticlassTask:
         values = [self.penalty(w) + float(self.c @ self.evaluate(w, scores).slack) for w, scores in known]
         return known[int(np.argmin(values))][0]
 
-    def from_dual(self, a: Reals) -> tuple[Reals, float]:
-        """Weights and value of a dual point, made feasible to the last bit."""
+    def from_dual(self, a: Reals, biases: Reals | None = None) -> tuple[Reals, Reals, float]:
+        """A dual point made feasible to the last bit, its weights, and its value.
+
+        ``biases`` are the weights of free intercepts.
+        """
         a = a * (self.c / a.sum(1))[:, None]
+        if self.free:
+            a = balanced(a, self.target, self.constant)
         gain = float((self.costs[self.target] * a).sum())
         w = self.weights_of(a).reshape(-1)
-        return w, gain - self.penalty(w)
+        if self.free:
+            w[-len(self.costs) :] = 0.0 if biases is None else biases
+        return a, w, gain - self.penalty(w)
+
+    @cached_property
+    def constant(self) -> Reals:
+        """The last feature, shape ``(n,)``."""
+        last = np.zeros(self.rows.shape[1])
+        last[-1] = 1.0
+        return self.rows.scores(last)
 
 
 @compiled
@@ -144,15 +170,15 @@ def _project(point, n, total, level):
 
 
 @compiled(dot=True)
-def _scores(data, indices, indptr, width, i, W, n, out):
-    """``<w_k, x_i>`` of all classes."""
+def _scores(data, indices, indptr, width, i, W, classes, n, out):
+    """``<w_k, x_i>`` of ``n`` classes: of dense rows those given, of sparse ones all."""
     if indices is None:
         first = np.uint64(i) * np.uint64(width)
-        for k in range(np.uint64(n)):
-            total = 0.0
+        for j in range(np.uint64(n)):
+            total, k = 0.0, np.uint64(classes[j])
             for f in range(np.uint64(width)):
                 total += data[first + f] * W[k, f]
-            out[k] = total
+            out[j] = total
     else:
         for k in range(np.uint64(n)):
             out[k] = 0.0
@@ -163,19 +189,19 @@ def _scores(data, indices, indptr, width, i, W, n, out):
 
 
 @compiled
-def _add(data, indices, indptr, width, i, change, n, changed, W):
-    """``w_k += change_k x_i``; ``changed`` is room for the numbers of the classes that change, often two or three."""
+def _add(data, indices, indptr, width, i, change, classes, n, changed, W):
+    """``w_k += change_k x_i``; ``changed`` is room for the places of the classes that change, often two or three."""
     few = 0
-    for k in range(np.uint64(n)):
-        if change[k] != 0.0:
-            changed[few] = k
+    for j in range(np.uint64(n)):
+        if change[j] != 0.0:
+            changed[few] = j
             few += 1
     if indices is None:
         first = np.uint64(i) * np.uint64(width)
         for j in range(few):
-            k = np.uint64(changed[j])
+            step, k = change[changed[j]], np.uint64(classes[changed[j]])
             for f in range(np.uint64(width)):
-                W[k, f] += change[k] * data[first + f]
+                W[k, f] += step * data[first + f]
     elif 3 * few < n:  # a class at a time: less memory is written (measured: a third of the time)
         for j in range(few):
             k = np.uint64(changed[j])
@@ -189,10 +215,16 @@ def _add(data, indices, indptr, width, i, change, n, changed, W):
 
 
 @compiled
-def _visit(data, indices, indptr, width, target, costs, c, norm2, a, W, order, promising, limit, state):
-    """One exact step for every row of ``order``; marks in ``promising`` those worth another visit soon."""
-    n = len(costs)
-    g, change, changed = np.empty(n), np.empty(n), np.empty(n, np.int64)
+def _visit(
+    data, indices, indptr, width, target, costs, c, norm2, a, W, classes, at_work, order, promising, limit, far, state
+):
+    """One exact step for every row of ``order``; marks in ``promising`` those worth another visit soon.
+
+    Of dense rows the first ``at_work[i]`` of ``classes[i]`` are looked at; those that will hardly gain weight are left
+    out from then on. Of sparse rows, whose weights of all classes lie together, there is one list with all classes.
+    """
+    most = len(costs)
+    g, change, changed = np.empty(most), np.empty(most), np.empty(most, np.int64)
     gap, gain, worst, end = 0.0, 0.0, state[_VIOLATION], len(order) - 1
     for q in range(len(order)):
         i = np.uint64(order[q])
@@ -200,49 +232,59 @@ def _visit(data, indices, indptr, width, target, costs, c, norm2, a, W, order, p
         if indices is not None:
             prefetch(indptr, order[min(q + 2 * AHEAD, end)])
         load_row(data, indices, indptr, width, soon)
-        prefetch(a, soon * n)
-        prefetch(a, soon * n + 8)
+        prefetch(a, soon * most)
+        prefetch(a, soon * most + 8)
         y = np.uint64(target[i])
-        _scores(data, indices, indptr, width, i, W, n, g)
+        listed = np.uint64(0) if indices is not None else i
+        mine, n = classes[listed], at_work[listed]
+        _scores(data, indices, indptr, width, i, W, mine, n, g)
         highest, second, lowest, mean = -np.inf, -np.inf, np.inf, 0.0
-        for k in range(np.uint64(n)):
-            g[k] += costs[y, k]
-            if g[k] > highest:
-                highest, second = g[k], highest
-            elif g[k] > second:
-                second = g[k]
+        for j in range(np.uint64(n)):
+            k = np.uint64(mine[j])
+            g[j] += costs[y, k]
+            if g[j] > highest:
+                highest, second = g[j], highest
+            elif g[j] > second:
+                second = g[j]
             if a[i, k] > 0.0:
-                lowest = min(lowest, g[k])
-                mean += a[i, k] * g[k]
+                lowest = min(lowest, g[j])
+                mean += a[i, k] * g[j]
         gap += c[i] * highest - mean
         violation = highest - lowest
         # all weight on the best class, and the next one far behind: nothing will change soon
         promising[q] = violation > 0.0 or highest - second <= limit
         worst = max(worst, violation)
-        if violation <= 1e-12 * (1.0 + abs(highest)):
-            continue
-        curvature = norm2[i]
-        if curvature > 0.0:
-            # less by the largest: the projection is the same; and what is far below gets nothing in any case
-            level, used = -c[i], 0
-            for k in range(np.uint64(n)):
-                change[k] = a[i, k] + max((g[k] - highest) / curvature, -3.0 * c[i])
-                if a[i, k] > 0.0 or g[k] == highest:
-                    level += change[k]
-                    used += 1
-            _project(change, n, c[i], level / used)
-        else:
-            for k in range(np.uint64(n)):
-                change[k] = c[i] if g[k] == highest else 0.0
-            _project(change, n, c[i], -np.inf)
-        for k in range(np.uint64(n)):
-            new = change[k]
-            change[k] = a[i, k] - new
-            gain -= change[k] * costs[y, k]
-            a[i, k] = new
-        _add(data, indices, indptr, width, i, change, n, changed, W)
+        if violation > 1e-12 * (1.0 + abs(highest)):
+            curvature = norm2[i]
+            if curvature > 0.0:
+                # less by the largest: the projection is the same; and what is far below gets nothing in any case
+                level, used = -c[i], 0
+                for j in range(np.uint64(n)):
+                    k = np.uint64(mine[j])
+                    change[j] = a[i, k] + max((g[j] - highest) / curvature, -3.0 * c[i])
+                    if a[i, k] > 0.0 or g[j] == highest:
+                        level += change[j]
+                        used += 1
+                _project(change, n, c[i], level / used)
+            else:
+                for j in range(np.uint64(n)):
+                    change[j] = c[i] if g[j] == highest else 0.0
+                _project(change, n, c[i], -np.inf)
+            for j in range(np.uint64(n)):
+                k, new = np.uint64(mine[j]), change[j]
+                change[j] = a[i, k] - new
+                gain -= change[j] * costs[y, k]
+                a[i, k] = new
+            _add(data, indices, indptr, width, i, change, mine, n, changed, W)
+        if indices is None:
+            for j in range(n - 1, -1, -1):
+                k = mine[j]
+                if a[i, k] <= 0.0 and highest - g[j] > limit + far:
+                    n -= 1
+                    mine[j], mine[n] = mine[n], k
+            at_work[i] = n
     state[_GAP] += gap
-    state[_GAIN] += gain
+    state[GAIN] += gain
     state[_VIOLATION] = worst
 
 
@@ -266,10 +308,16 @@ class CrammerSinger:
 
     def start(self, task: MulticlassTask) -> Run:
         """Begin a run."""
-        return _CrammerSingerRun(self, task)
+        if task.free:
+            from .multiclass_free import FreeRun
+
+            return FreeRun(self, task)
+        return CrammerSingerRun(self, task)
 
 
-class _CrammerSingerRun(Run):
+class CrammerSingerRun(Run):
+    """One run: the dual point ``a``, its weights ``W`` in the kernel's layout, and which rows are at work."""
+
     task: MulticlassTask
     optimism = 0.65  # as of two classes
 
@@ -282,8 +330,11 @@ class _CrammerSingerRun(Run):
         self.W = np.zeros((d, k) if task.rows.sparse else (k, d))
         self.average = average_for(self.W, n, d)
         self.point = np.zeros(self.W.size)
+        self.pace = Pace()
         self.visited = np.ones(n, bool)
-        self.limit = np.inf
+        self.classes = np.tile(np.arange(k, dtype=np.uint16), (1 if task.rows.sparse else n, 1))
+        self.at_work = np.full(len(self.classes), k)
+        self.limit, self.far = np.inf, _FAR * float(task.costs.max())
         self.state = np.zeros(3)
 
     def advance(self) -> Step:
@@ -292,10 +343,11 @@ class _CrammerSingerRun(Run):
         order = in_blocks(np.flatnonzero(self.visited), task.rng)
         kept = np.ones(len(order), bool)
         at = 0
-        for run in chunks(order, task.deadline):
+        for run in chunks(order, task.deadline, self.pace):
             _visit(
                 rows.data, rows.indices, rows.indptr, rows.shape[1], task.target, task.costs, task.c,
-                rows.squared_norms, self.a, self.W, run, kept[at : at + len(run)], self.limit, state,
+                rows.squared_norms, self.a, self.W, self.classes, self.at_work, run, kept[at : at + len(run)],
+                self.limit if self.options.shrinking else np.inf, self.far, state,
             )  # fmt: skip
             at += len(run)
         if self.average is not None:
@@ -305,15 +357,16 @@ class _CrammerSingerRun(Run):
             self.limit = float(state[_VIOLATION])
             if not self.visited.any():
                 self._take_all_back()
-        dual = float(state[_GAIN]) - task.penalty(self.W.reshape(-1))
+        dual = float(state[GAIN]) - task.penalty(self.W.reshape(-1))
         return Step(1, float(state[_GAP]), dual, work=len(order) / max(rows.shape[0], 1))
 
     def _take_all_back(self) -> None:
         self.visited[:] = True
+        self.at_work[:] = len(self.task.costs)
         self.limit = np.inf
 
     def dual(self) -> float:
-        self.point, value = self.task.from_dual(self.a)
+        _, self.point, value = self.task.from_dual(self.a)
         if self.average is not None and self.average.passes:
             mean = self.average.mean if self.task.rows.sparse else self.average.mean.T
             self.point = self.task.best_between(self.point, mean.reshape(-1))
@@ -337,5 +390,6 @@ class _CrammerSingerRun(Run):
         lowest = np.where(self.a > 0.0, g, np.inf).min(1)
         second, highest = np.partition(g, -2, axis=1)[:, -2:].T
         self.visited = (highest > lowest) | (highest - second <= self.limit)
+        self.at_work[:] = len(self.task.costs)
         if not self.visited.any():
             self._take_all_back()

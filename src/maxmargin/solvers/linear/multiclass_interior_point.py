@@ -6,23 +6,27 @@ largest of ``cost_ik + f_ik`` at the optimum) and ``l_ik`` of ``a_ik >= 0``, an 
 
     cost_ik + f_ik + l_ik = t_i,   a_ik l_ik = 0,   w_k = sum_i (c_i [k = y_i] - a_ik) x_i.
 
+Free intercepts are weights whose sum on the right has to be 0 instead.
+
 A step eliminates all but the weights: with ``r_ik = a_ik / l_ik`` and ``D_i = diag(r_i) - r_i r_i^T / sum_k r_ik`` it
 solves ``dW + X^T [D_i (x_i dW)]_i = rhs``, a system of the size of the weights. The run begins at a point where all
 equations hold but the products, and every step keeps them so.
 Cost of an iteration: ``n d^2 K (K + 1) / 2`` for the matrix, ``(d K)^3 / 3`` for its factor. Memory beyond the data:
-``(d K)^2``, and ten numbers for each row and class.
+``(d K)^2``, and twelve numbers for each row and class.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import DataError
 from ..base import Run, Step
+from .biases import response
 from .crammer_singer import MulticlassTask
 from .normal_equations import solver_of, to_zero
 
@@ -32,6 +36,7 @@ Reals = NDArray[np.float64]
 MOST_WEIGHTS = 10_000  # matrices of 0.8 GB
 _TO_BOUNDARY = 0.995
 _FAR = 0.1
+_PATIENCE, _WORTH = 400, 0.9  # steps without a gap that is a tenth smaller: a few, unless rounding is all there is
 
 
 @dataclass(frozen=True)
@@ -56,34 +61,62 @@ class MulticlassInteriorPoint:
                 f"{task.name}: {self.name} is for up to {MOST_WEIGHTS} weights; those of {len(task.costs)} classes are "
                 f"{task.n_weights}: use solver='coordinate_ascent'"
             )
-        return _InteriorRun(task)
+        return MulticlassInteriorRun(task)
 
 
-class _InteriorRun(Run):
+class _Best(NamedTuple):
+    """The point of the smallest gap, and at which step it was met."""
+
+    gap: float
+    dual: float
+    at: int
+    a: Reals
+    W: Reals
+
+
+class MulticlassInteriorRun(Run):
+    """``cost`` are those of every row and class, where they are other than the task says."""
+
     task: MulticlassTask
 
-    def __init__(self, task: MulticlassTask) -> None:
+    def __init__(self, task: MulticlassTask, cost: Reals | None = None) -> None:
         self.task = task
-        self.cost = task.costs[task.target]
-        self.a = np.repeat(task.c[:, None] / len(task.costs), len(task.costs), axis=1)
+        self.cost = task.costs[task.target] if cost is None else cost
+        self.ridge = np.ones((task.rows.shape[1], 1))
+        if task.free:
+            self.ridge[-1] = 0.0
+        self.a = task.c[:, None] * self._shares()
         W, gain = task.weights_of(self.a), self._gain()
-        square = float((W * W).sum())
+        square = 2.0 * task.penalty(W.reshape(-1))
         # between the truth alone, whose weights are 0, and all classes alike: scores of a sensible size, and inside
         share = 0.01 + 0.99 * (min(gain / square, 1.0) if square > 0.0 else 1.0)
         self.a *= share
         self.a[task.examples, task.target] += (1.0 - share) * task.c
-        self.W = task.weights_of(self.a)
+        self.W = self.ridge * task.weights_of(self.a)
         self.f = task.rows.scores(self.W)
         wanted = self.cost + self.f
         top = wanted.max(1)
         self.t = top + max(1.0, float((top[:, None] - wanted).mean()))
         self.low = self.t[:, None] - wanted
         self.point, self.gap, self.primal, self.steps = self.W.reshape(-1), np.inf, 0.0, 0
+        self.best, self.lost = _Best(np.inf, 0.0, 0, self.a, self.W), False
+
+    def _shares(self) -> Reals:
+        """Of the classes in a row's dual weight at the start: those that satisfy the equations of free intercepts."""
+        K = len(self.task.costs)
+        if not self.task.free:
+            return np.full(K, 1.0 / K)
+        total = np.bincount(self.task.target, self.task.c * self.task.constant, K)
+        return np.asarray(total / total.sum())
 
     def _gain(self) -> float:
         return float(self.cost.ravel() @ self.a.ravel())
 
     def advance(self) -> Step:
+        if self.steps > self.best.at + _PATIENCE:  # lost in rounding: the best point stays, and the outer loop sees it
+            self.a, self.W, self.lost = self.best.a, self.best.W, True
+        if self.lost:
+            return Step(1, 0.0, self.best.dual)
         task, a, low = self.task, self.a, self.low
         ratio = a / low
         solve = self._system(ratio)
@@ -129,26 +162,35 @@ class _InteriorRun(Run):
         self.primal = task.penalty(w) + float(task.c @ slack)
         dual = self._gain() - task.penalty(w)
         self.gap = (self.primal - dual) / max(abs(self.primal), 1e-300)
-        return Step(1, max(self.primal - dual, 0.0), dual)
+        gap = max(self.primal - dual, 0.0)
+        if gap < _WORTH * self.best.gap:
+            self.best = _Best(gap, dual, self.steps, self.a.copy(), self.W.copy())
+        return Step(1, gap, dual)
 
     def _system(self, ratio: Reals) -> Callable[[Reals], Reals]:
         """Solves for ``dW`` from the rows' part of the right-hand side, ``(n, K)``."""
         task, K, d = self.task, ratio.shape[1], self.task.rows.shape[1]
         total = ratio.sum(1)
         matrix = np.empty((K, d, K, d))
-        for k in range(K):
+        if d == 1:  # at once, for any number of classes
+            matrix[:, 0, :, 0] = response(ratio, task.rows.scores(np.ones(1)))
+        for k in range(K if d > 1 else 0):
             task.deadline.check()
             others = ratio[:, :k].sum(1) + ratio[:, k + 1 :].sum(1)  # not total - ratio_k, which would be rounding
             matrix[k, :, k] = task.rows.gram(ratio[:, k] * others / total)
             for j in range(k):
                 matrix[k, :, j] = -task.rows.gram(ratio[:, k] * ratio[:, j] / total)
                 matrix[j, :, k] = matrix[k, :, j]
-        system = solver_of(matrix.reshape(K * d, K * d), np.ones(K * d))
+        if task.free:  # a number that all intercepts have in common changes nothing: that of the first class stays
+            matrix[0, -1], matrix[:, :, 0, -1], matrix[0, -1, 0, -1] = 0.0, 0.0, 1.0
+        system = solver_of(matrix.reshape(K * d, K * d), np.tile(self.ridge[:, 0], K))
         # what rounding took from the weights in earlier steps is given back
-        back = task.weights_of(self.a) - self.W
+        back = task.weights_of(self.a) - self.ridge * self.W
 
         def solve(rho: Reals) -> Reals:
             b = back + task.rows.combined(rho)
+            if task.free:
+                b[-1, 0] = 0.0
             return np.ascontiguousarray(system(np.ascontiguousarray(b.T).reshape(-1)).reshape(K, d).T)
 
         return solve
@@ -158,8 +200,11 @@ class _InteriorRun(Run):
 
         0 is better where numbers are so large that sums which should cancel leave more than the optimum is.
         """
-        first, value = self.task.from_dual(self.a)
-        self.point = min(first, self.W.reshape(-1).copy(), np.zeros_like(first), key=self.task.objective)
+        W = self.W.copy()
+        if self.task.free:
+            W[-1] -= W[-1].mean()
+        _, first, value = self.task.from_dual(self.a, W[-1])
+        self.point = min(first, W.reshape(-1), np.zeros_like(first), key=self.task.objective)
         return value
 
     def weights(self) -> Reals:
