@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -13,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
-from ._estimator import check_number, choose_solver
+from ._estimator import check_number, choose_solver, warn_caller
 from ._machine import Machine, counted
 from ._notes import (
     HardMargin,
@@ -156,11 +155,10 @@ class KernelMachine(Machine):
                     f"{_LARGEST:g}); scale X down"
                 )
         if X.shape[0] >= _HOPELESS and (way_out := self._way_out()):
-            warnings.warn(
+            warn_caller(
                 f"{type(self).__name__}: with a kernel the time grows like the square of the number of rows, and "
                 f"{X.shape[0]} of them can take hours. {way_out}; or say how long to try by max_time",
                 UserWarning,
-                stacklevel=4,
             )
         return kernel
 
@@ -517,11 +515,10 @@ def canonical(beta: Reals, thresholds: Reals, nu: float) -> tuple[Reals, float]:
     """
     b, rho = 0.5 * float(thresholds.sum()), 0.5 * float(thresholds[1] - thresholds[0])
     if not rho > 1e-10 * max(1.0, abs(b)):
-        warnings.warn(
+        warn_caller(
             f"with nu={nu:g} the classes cannot be told apart: the best margin is 0 and all weights are about 0; "
             "raise nu or use another kernel",
             UserWarning,
-            stacklevel=4,
         )
         return beta, b
     return beta / rho, b / rho

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -19,9 +20,9 @@ from .solvers.bundle import Bundle
 from .solvers.gradient_descent import GradientDescent
 from .solvers.linear.automatic import Automatic
 from .solvers.linear.coordinate_ascent import CoordinateAscent
+from .solvers.linear.folding import Folded
 from .solvers.linear.interior_point import InteriorPoint
 from .solvers.linear.newton import Newton
-from .solvers.linear.rows import Rows
 from .solvers.linear.task import LinearTask
 from .solvers.loop import Result, run_to_tolerance
 from .solvers.perceptron import Perceptron
@@ -99,7 +100,7 @@ class Machine(MarginEstimator):
 
     def _fit_linear(
         self,
-        rows: Rows,
+        folded: Folded,
         terms: Terms | LossTerms,
         weight: Reals,
         solver: Any,
@@ -107,14 +108,21 @@ class Machine(MarginEstimator):
         signs: bool,
         warm: WarmStart | None = None,
     ) -> Result:
-        """One problem; the seed is the same for each of several, so that their order does not matter."""
+        """One problem; the seed is the same for each of several, so that their order does not matter.
+
+        Weights of the result are those of the folded rows.
+        """
+        if warm is not None:
+            warm = replace(warm, w=folded.folded(warm.w))
+        rng = np.random.default_rng(self._seed())
         task = LinearTask(
-            rows, terms, float(self.C), weight, self._intercept, float(self.tol), np.random.default_rng(self._seed()),
+            folded.rows, terms, float(self.C), weight, self._intercept, float(self.tol), rng,
             name=type(self).__name__, signs=signs, warm=warm,
         )  # fmt: skip
 
-        def run(**limits: Any) -> Result:
-            return run_to_tolerance(task, solver, **limits)
+        def run(callback: Any, **limits: Any) -> Result:
+            told = None if callback is None else lambda record, w: callback(record, folded.original(w))
+            return run_to_tolerance(task, solver, callback=told, **limits)
 
         return self._watched(run)
 

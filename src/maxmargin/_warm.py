@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from .kernels import Kernel
 from .solvers.base import WarmStart
 from .solvers.kernel.row_cache import KernelValues
+from .solvers.linear.folding import Folded, fold
 from .solvers.linear.rows import Rows
 
 __all__ = ["Encoded", "Ends"]
@@ -59,18 +60,25 @@ class Encoded:
         """The rows as the solvers of linear machines take them."""
         return Rows(self.X)
 
+    @cached_property
+    def folded(self) -> Folded:
+        """What is solved instead of the rows, see :mod:`~maxmargin.solvers.linear.folding`."""
+        return fold(self.rows)
+
 
 @dataclass
 class Ends:
     """Where the problems of a fit ended, in their order; ``before`` are those of an earlier fit.
 
-    Coefficients are kept for all ``n`` rows of the data, as other rows may count in the next fit.
+    Coefficients are kept for all ``n`` rows of the data, as other rows may count in the next fit. Where a list of
+    ``scores`` is given, linear problems on all rows add those that they end with.
     """
 
     n: int
     by_kernel: bool
     before: Ends | None = None
-    ends: list[tuple[Reals, Reals, str]] = field(default_factory=list)
+    scores: list[Reals] | None = None
+    ends: list[tuple[tuple[Reals, ...], Reals, str]] = field(default_factory=list)
 
     def start(self, rows: Ints, n_weights: int) -> WarmStart | None:
         """Where the next problem is to begin: on these rows, with so many weights beside those of a kernel's rows."""
@@ -78,12 +86,16 @@ class Ends:
         if before is None or (before.n, before.by_kernel) != (self.n, self.by_kernel) or k >= len(before.ends):
             return None
         w, beta, solver = before.ends[k]
-        if len(w) != n_weights:  # with another intercept or other features
+        if sum(map(len, w)) != n_weights:  # with another intercept or other features
             return None
-        return WarmStart(np.concatenate([beta[rows], w]) if self.by_kernel else w, beta=beta[rows], solver=solver)
+        mine = beta[rows]
+        return WarmStart(np.concatenate([mine, *w] if self.by_kernel else w), beta=mine, solver=solver)
 
-    def keep(self, rows: Ints, w: Reals, beta: Reals, solver: str) -> None:
-        """The end of the next problem on these rows, and its solver; of a kernel machine ``w`` are the thresholds."""
+    def keep(self, rows: Ints, w: tuple[Reals, ...], beta: Reals, solver: str) -> None:
+        """The end of the next problem on these rows, and its solver.
+
+        ``w`` are the weights, in pieces that follow one another; of a kernel machine they are the thresholds.
+        """
         everywhere = np.zeros(self.n)
         everywhere[rows] = beta
         self.ends.append((w, everywhere, solver))

@@ -19,11 +19,12 @@ from ._estimator import check_one_kind, check_sample_weight
 from ._kernel_machine import KernelMachine, bounded_together, canonical, dual_of, nu_for_classes, points_of
 from ._machine import check_margin, check_switches
 from ._notes import HardMargin, tell_hard_margin
-from ._partial_fit import Streams, can_stream, classes_of, stream_loss, used_rows
+from ._partial_fit import Streams, can_stream, classes_of, for_streams, stream_loss, used_rows
 from ._warm import Encoded, Ends
 from .data._mapped_rows import rows_of
 from .errors import DataError
 from .losses import Hinge, Logistic, MarginLoss, margin_loss
+from .solvers.linear.folding import fold
 from .solvers.linear.rows import Rows
 from .solvers.loop import Result
 from .structures.values import check_sparse
@@ -91,7 +92,8 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
     max_passes : int, default=1000
         Passes over the data (iterations of the interior point method count as one each).
     max_time : float, optional
-        Seconds, for each of the problems.
+        Seconds of solving, for each of the problems: those in which code is compiled, at the first fit after an
+        installation, do not count.
     solver : {"auto", "coordinate_ascent", "interior_point", "newton", "block_smo"} or solver object, default="auto"
         ``"auto"`` begins with coordinate ascent and goes over to the interior point method where that is shorter, as
         on unscaled features or for a large ``C``; with a kernel it is block SMO, which is for kernels only. Losses
@@ -265,10 +267,12 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
         if len(classes) < 2:
             raise DataError(f"SVMClassifier needs at least two classes; y has one class only: {classes.tolist()[0]!r}")
         factors = class_factors(self.class_weight, classes, truth, used)
-        groups = (
-            number if wanted is None else np.unique(np.column_stack([number, wanted]), axis=0, return_inverse=True)[1]
-        )
-        X, order, counts = self._counted(X, np.asarray(groups).reshape(-1), weight)
+        groups = number
+        if wanted is not None:
+            groups = np.zeros_like(number)
+            kinds = np.column_stack([number, wanted])[used]  # not of rows without weight, so that weights are copies
+            groups[used] = np.unique(kinds, axis=0, return_inverse=True)[1].reshape(-1)
+        X, order, counts = self._counted(X, groups, weight)
         number = number[order]
         with np.errstate(over="ignore"):  # refused where C is known
             weight = counts if factors is None else counts * factors[number]
@@ -281,7 +285,7 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
         """Gives the answers of all problems for a solver, and for each what :meth:`_hard_margin` says."""
         return self._fit_all_by_kernel if self._by_kernel else self._fit_all_linear
 
-    @available_if(can_stream)
+    @for_streams(can_stream)
     def partial_fit(
         self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> SVMClassifier:
@@ -291,8 +295,8 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
         same ``C``; in random order the weights come near its minimum as fast as ``1 / sqrt(n)`` at least, see
         :mod:`maxmargin.solvers.linear.stream`. There is no ``certificate_``: it would need the rows that are gone. A
         :meth:`fit` before is forgotten, and a later one forgets the stream. ``solver`` must be ``"auto"`` or
-        ``"subgradient"``; ``tol``, the limits, ``verbose`` and ``callback`` play no part. Such a model has no
-        model file, which keeps a certificate.
+        ``"subgradient"``; ``tol``, the limits, ``warm_start``, ``verbose`` and ``callback`` play no part. A model file
+        keeps all that the next call needs.
 
         Parameters
         ----------
@@ -312,7 +316,7 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
         ------
         ValueError
             For invalid parameters or data, and for parameters changed between two calls.
-        AttributeError
+        RuledOutError
             With a kernel or ``nu``, another solver, losses other than hinge, squared hinge, logistic and perceptron,
             and ``class_weight="balanced"``: there is no such method then.
         KeyboardInterrupt
@@ -335,8 +339,9 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
         factors = class_factors(self.class_weight, known, known, np.ones(len(known), np.bool_))
         number = np.searchsorted(known, truth)
         if factors is not None:
-            weight = factors[number] if weight is None else weight * factors[number]
-        X, order, weight = used_rows(X, weight)
+            with np.errstate(over="ignore"):  # refused beside C
+                weight = factors[number] if weight is None else weight * factors[number]
+        X, order, weight = used_rows(self, X, weight)
         number = number[order]
         self.classes_ = known
         problems = list(self._problems(number))
@@ -353,22 +358,30 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
     def _fit_all_linear(self, data: Encoded, solver: Any, ends: Ends) -> tuple[list[Result], list[HardMargin | None]]:
         results, duals, changes = [], [], []
         X, order, weight, wanted, number = data.X, data.order, data.weight, data.wanted, data.number
-        n_weights = X.shape[1] + bool(self.fit_intercept)
-        for part, sign, _ in self._problems(number):
-            rows, places = (data.rows, order) if part is None else (Rows(rows_of(X, part)), order[part])
+        d = X.shape[1]
+        n_weights = d + bool(self.fit_intercept)
+        problems = list(self._problems(number))
+        coef, intercept = np.zeros((len(problems), d)), np.zeros(len(problems))
+        for k, (part, sign, _) in enumerate(problems):
+            folded, places = (data.folded, order) if part is None else (fold(Rows(rows_of(X, part))), order[part])
             s, m = (weight, wanted) if part is None else (weight[part], None if wanted is None else wanted[part])
             terms = margin_terms(margin_loss(self.loss), sign, self._costs(s), m)
-            result = self._fit_linear(rows, terms, s, solver, signs=True, warm=ends.start(places, n_weights))
-            ends.keep(places, result.w, result.dual_point.beta, result.certificate.solver)
+            result = self._fit_linear(folded, terms, s, solver, signs=True, warm=ends.start(places, n_weights))
+            folded.original(result.w, coef[k])
+            own = result.w[folded.rows.shape[1] :].copy()
+            intercept[k] = own.sum()  # of one, or none
+            ends.keep(places, (coef[k], own), result.dual_point.beta, result.certificate.solver)
+            if ends.scores is not None and part is None:
+                assert result._run is not None
+                task: Any = result._run.task
+                ends.scores.append(task.scores(result.w))  # most often known
             results.append(result)
             changes.append(self._hard_margin(result))
-            duals.append(dual_of(result, X.shape[1], part))
+            duals.append(dual_of(result, folded.rows.shape[1], part))
             result.release()
         support = self._keep_dual(order, duals)
         self.n_support_ = np.bincount(number[support], minlength=len(self.classes_))
-        d = X.shape[1]
-        self.coef_ = np.array([result.w[:d] for result in results])
-        self.intercept_ = np.array([result.w[d] if self.fit_intercept else 0.0 for result in results])
+        self.coef_, self.intercept_ = coef, intercept
         return results, changes
 
     def _fit_all_by_kernel(
@@ -400,7 +413,7 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
                     warm=ends.start(order[rows], 2),
                 )  # fmt: skip
                 beta, intercept = canonical(result.w[: len(rows)], result.w[len(rows) :], float(self.nu))
-            ends.keep(order[rows], result.w[len(rows) :], result.w[: len(rows)], result.certificate.solver)
+            ends.keep(order[rows], (result.w[len(rows) :],), result.w[: len(rows)], result.certificate.solver)
             results.append(result)
             changes.append(self._hard_margin(result))
             result.release()

@@ -21,6 +21,7 @@ from .errors import DataError, InseparableError
 from .solvers.hard_margin import HardMargin
 from .solvers.kernel.factor import MOST_POINTS, factor_of
 from .solvers.kernel.row_cache import KernelValues
+from .solvers.linear.folding import Folded
 from .solvers.linear.rows import Rows
 from .solvers.linear.separation import Conflict, separate
 from .solvers.loop import Result
@@ -66,7 +67,7 @@ class HardMarginSVM(ClassifierMixin, KernelMachine):
     max_passes : int, default=1000
         Passes over the data, those that look for a first hyperplane left out.
     max_time : float, optional
-        Seconds, as ``max_passes``.
+        Seconds of solving, as ``max_passes``; see :class:`~maxmargin.SVMClassifier`.
     solver : default="auto"
         Of the linear soft margin with a ``C`` that is large enough, see :class:`~maxmargin.SVMClassifier`, also with a
         kernel, whose matrix is factored. The perceptron, which looks for any hyperplane, is refused.
@@ -222,7 +223,7 @@ class HardMarginSVM(ClassifierMixin, KernelMachine):
     def _fit_by_weights(self, X: Any, order: Ints, sign: Reals, solver: Any) -> Result:
         rows, d = Rows(X), X.shape[1]
         c = self._costs_above(X, rows, sign, order)
-        result = self._fit_linear(rows, hinge(sign, c), c, HardMargin(solver), signs=True)
+        result = self._fit_linear(Folded(rows, d), hinge(sign, c), c, HardMargin(solver), signs=True)
         self._keep_dual(order, [dual_of(result, d)])
         self.coef_ = result.w[None, :d].copy()
         self.intercept_ = np.array([result.w[d] if self.fit_intercept else 0.0])
@@ -263,6 +264,8 @@ class HardMarginSVM(ClassifierMixin, KernelMachine):
             raise DataError(
                 "HardMarginSVM: the margin leaves the range of numbers; scale the features (values of about 1 are best)"
             ) from None
+        except ArithmeticError as error:
+            raise DataError(f"HardMarginSVM: {error}") from None
         if isinstance(found, Conflict):
             self._refuse(sign[found.rows], order[found.rows])
         if not found <= _LARGEST:
@@ -312,3 +315,27 @@ class HardMarginSVM(ClassifierMixin, KernelMachine):
         second = self.decision_function(X) > 0.0
         predicted: NDArray[Any] = self.classes_[second.astype(int)]
         return predicted
+
+    def _to_parts(self) -> dict[str, Any]:
+        """What a model file keeps, beyond the parameters and the figures."""
+        return self._score_parts() | {
+            "classes": self.classes_,
+            "intercept": self.intercept_,
+            "margin": self.margin_,
+            "n_support": self.n_support_ if hasattr(self, "kernel_") else None,
+        }
+
+    def _from_parts(self, parts: dict[str, Any]) -> None:
+        """Take over what :meth:`_to_parts` gave; a ValueError says what does not fit."""
+        classes, intercept = np.asarray(parts["classes"]), np.ascontiguousarray(parts["intercept"], np.float64)
+        if classes.shape != (2,) or len(np.unique(classes)) != 2:
+            raise ValueError("the classes must be two")
+        if intercept.shape != (1,):
+            raise ValueError(f"intercepts of shape {intercept.shape} for one problem")
+        self._take_score_parts(parts, 1)
+        if parts["support"] is not None:
+            counts = np.asarray(parts["n_support"])
+            if counts.shape != (2,) or counts.dtype.kind not in "iu":
+                raise ValueError(f"numbers of support vectors of shape {counts.shape} for 2 classes")
+            self.n_support_ = counts.astype(np.int64)
+        self.classes_, self.intercept_, self.margin_ = classes, intercept, float(parts["margin"])

@@ -37,7 +37,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
     max_passes : int, default=1000
         Passes over the data.
     max_time : float, optional
-        Seconds.
+        Seconds of solving, see :class:`~maxmargin.SVMClassifier`.
     solver : {"auto", "block_smo", "interior_point", "projected_gradient"} or solver object, default="auto"
     verbose : int, default=0
         1 shows progress, 2 every pass.

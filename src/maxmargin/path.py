@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import inspect
 import numbers
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -235,16 +235,17 @@ def svm_path(
     data = base._encoded(X, y, sample_weight, margin)
     data.values.keep = True
     found: list[SVMClassifier] = [base] * len(grid)
-    before = None
+    before, errors = None, np.empty(len(grid))
     for k in np.argsort(grid, kind="stable"):
         found[k] = model = copy.copy(base)
         model.C = float(grid[k])
-        ends = Ends(data.n, base._by_kernel, before)
+        ends = Ends(data.n, base._by_kernel, before, scores=[])
         results, changes = model._fit_all(data, model._check_machine(), ends)
         model._keep_notes(tell_hard_margin(changes))
         model._take_over(results)
+        errors[k] = _error(model, data, ends)
         ends.before, before = None, ends
-    return _path_of(grid, found, data)
+    return _path_of(grid, found, errors, data)
 
 
 def grid_of_C(Cs: int | ArrayLike) -> Reals:
@@ -277,25 +278,41 @@ def _dual_coef(models: Sequence[SVMClassifier], support: Ints) -> Reals:
     return out
 
 
-def _path_of(grid: Reals, models: list[SVMClassifier], data: Encoded) -> SVMPath:
-    """Norms and errors of all models by one pass over the data."""
+def _error(model: SVMClassifier, data: Encoded, ends: Ends) -> float:
+    """Share of the training rows that a linear model predicts wrongly; NaN with a kernel."""
+    if "coef_" not in vars(model):
+        return np.nan
+    known = ends.scores or []
+    if len(known) == len(model.coef_):
+        scores = np.column_stack(known) - model.intercept_
+    else:
+        scores = data.rows.scores(np.ascontiguousarray(model.coef_.T))
+    return _share_of_errors(model, scores, data)
+
+
+def _share_of_errors(model: SVMClassifier, scores: Reals, data: Encoded) -> float:
+    """By scores without intercept, of shape ``(n, n_problems)``."""
+    wrong = _with_scores(model, scores).predict(None) != model.classes_[data.number]
+    return float(np.average(wrong, weights=data.counts))
+
+
+def _path_of(grid: Reals, models: list[SVMClassifier], errors: Reals, data: Encoded) -> SVMPath:
+    """Norms of all models, and with a kernel their errors, by one pass over the data."""
     P, first = len(models[0].intercept_), models[0]
     if "coef_" in vars(first):
         norms = np.array([np.linalg.norm(model.coef_) for model in models])
-        scores: Iterable[Reals] = (data.rows.scores(np.ascontiguousarray(model.coef_.T)) for model in models)
         points = None
     else:
         used = np.flatnonzero(np.isin(data.order, np.concatenate([model.support_ for model in models])))
         used = used[np.argsort(data.order[used])]
         beta = np.zeros((len(data.order), len(models) * P))
         beta[used] = _dual_coef(models, data.order[used]).reshape(-1, len(used)).T
-        products = first.kernel_.combined(data.X, data.X, beta)
+        assert data.kernel is not None
+        products = data.values.combined(data.kernel, data.X, beta)
+        products -= data.kernel.plus * beta.sum(0)  # the constant feature of a penalised intercept
         norms = np.sqrt(np.maximum((beta * products).reshape(-1, len(models), P).sum((0, 2)), 0.0))
-        scores = (products[:, k * P : (k + 1) * P] for k in range(len(models)))
+        errors = np.array(
+            [_share_of_errors(model, products[:, k * P : (k + 1) * P], data) for k, model in enumerate(models)]
+        )
         points = np.empty((len(used), 0)) if first.kernel_.name == "precomputed" else data.X[used]
-    truth = first.classes_[data.number]
-    errors = [
-        np.average(_with_scores(model, each).predict(None) != truth, weights=data.counts)
-        for model, each in zip(models, scores, strict=True)
-    ]
-    return SVMPath(grid, tuple(models), norms, np.array(errors), len(data.order), points)
+    return SVMPath(grid, tuple(models), norms, errors, len(data.order), points)

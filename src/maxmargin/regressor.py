@@ -8,16 +8,16 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._estimator import check_sample_weight
 from ._kernel_machine import KernelMachine, dual_of, nu_for_values
 from ._machine import check_epsilon, check_switches
-from ._partial_fit import Streams, can_stream, used_rows
+from ._partial_fit import Streams, can_stream, for_streams, used_rows
 from ._warm import Ends
 from .errors import DataError
 from .solvers.base import WarmStart
+from .solvers.linear.folding import fold
 from .solvers.linear.rows import Rows
 from .solvers.loop import Result
 from .structures.values import check_sparse
@@ -59,7 +59,7 @@ class SVMRegressor(RegressorMixin, KernelMachine):
     max_passes : int, default=1000
         Passes over the data (iterations of the interior point method count as one each).
     max_time : float, optional
-        Seconds.
+        Seconds of solving.
     solver, cache_mb
         See :class:`~maxmargin.SVMClassifier`.
     random_state : int or RandomState, optional
@@ -225,7 +225,7 @@ class SVMRegressor(RegressorMixin, KernelMachine):
             w[size] = middle
         return WarmStart(w, beta=np.zeros(len(target)))
 
-    @available_if(can_stream)
+    @for_streams(can_stream)
     def partial_fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> SVMRegressor:
         """Learn from the next piece of a stream, visiting each row once, in the order given; for ``kernel="linear"``.
 
@@ -247,7 +247,7 @@ class SVMRegressor(RegressorMixin, KernelMachine):
         ------
         ValueError
             For invalid parameters or data, and for parameters changed between two calls.
-        AttributeError
+        RuledOutError
             With a kernel or ``nu``, or another solver: there is no such method then.
         KeyboardInterrupt
             After Ctrl-C, when the piece has been used in part.
@@ -267,7 +267,7 @@ class SVMRegressor(RegressorMixin, KernelMachine):
         target = np.asarray(target, np.float64)
         if float(np.abs(target).max()) > _LARGEST:
             raise DataError(f"y has values of up to {np.abs(target).max():.3g} in size: too large; scale y down")
-        X, order, weight = used_rows(X, check_sample_weight(sample_weight, len(target)))
+        X, order, weight = used_rows(self, X, check_sample_weight(sample_weight, len(target)))
         target = target[order]
         if streams is None:
             start = float(np.average(target, weights=weight)) if self._intercept == "free" else 0.0
@@ -290,11 +290,13 @@ class SVMRegressor(RegressorMixin, KernelMachine):
     ) -> Result:
         terms, d = _LOSSES[self.loss](target, self._costs(weight), float(self.epsilon)), X.shape[1]
         warm = ends.start(order, d + bool(self.fit_intercept)) or self._start_in_tube(target, d)
-        result = self._fit_linear(Rows(X), terms, weight, solver, signs=False, warm=warm)
-        ends.keep(order, result.w, result.dual_point.beta, result.certificate.solver)
-        self._keep_dual(order, [dual_of(result, d)])
-        self.coef_ = result.w[:d].copy()
-        self.intercept_ = float(result.w[d]) if self.fit_intercept else 0.0
+        folded = fold(Rows(X))
+        result = self._fit_linear(folded, terms, weight, solver, signs=False, warm=warm)
+        mine = folded.rows.shape[1]
+        self.coef_ = folded.original(result.w, np.zeros(d))
+        self.intercept_ = float(result.w[mine:].sum())  # of one, or none
+        ends.keep(order, (self.coef_, result.w[mine:].copy()), result.dual_point.beta, result.certificate.solver)
+        self._keep_dual(order, [dual_of(result, mine)])
         self.epsilon_ = float(self.epsilon)
         return result
 
@@ -322,7 +324,7 @@ class SVMRegressor(RegressorMixin, KernelMachine):
             )  # fmt: skip
             self.intercept_ = 0.5 * float(result.w[n] + result.w[n + 1])
             self.epsilon_ = max(0.5 * float(result.w[n] - result.w[n + 1]), 0.0)
-        ends.keep(order, result.w[n:], result.w[:n], result.certificate.solver)
+        ends.keep(order, (result.w[n:],), result.w[:n], result.certificate.solver)
         self._keep_support(kernel, X, order, result.w[None, :n])
         if "coef_" in vars(self):
             self.coef_ = self.coef_[0]

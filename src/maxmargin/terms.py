@@ -33,7 +33,8 @@ __all__ = [
 ]
 
 Reals = NDArray[np.float64]
-_EPSILON = 8.0 * float(np.finfo(np.float64).eps)
+_ROUNDING = float(np.finfo(np.float64).eps)
+_EPSILON = 8.0 * _ROUNDING
 
 
 class Terms(NamedTuple):
@@ -129,8 +130,8 @@ class Terms(NamedTuple):
         the dual is flat along them. Where they have not enough, the heavier sign is scaled down; where that is not
         enough either, all variables share in proportion to their room.
         """
-        excess = float((self.sign * a).sum()) - total
-        if excess == 0.0:
+        excess = float(np.einsum("ij,ij->", self.sign, a)) - total
+        if abs(excess) <= _ROUNDING * float(a.sum()):
             return a
         heavy = self.sign * excess > 0.0
         room = np.where(heavy | np.isinf(self.upper), a, self.upper - a)

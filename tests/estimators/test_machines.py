@@ -121,6 +121,19 @@ def test_a_duplicated_feature_shares_its_weight() -> None:
     assert twice.certificate_.primal == pytest.approx(larger.certificate_.primal, rel=1e-7)
 
 
+def test_weights_are_copies_to_the_last_bit_with_margins() -> None:
+    """Margins of rows without weight count for nothing, not even for the order of the others."""
+    rng = np.random.default_rng(0)
+    margin, times = rng.choice([0.5, 1.0, 2.0, 3.0], 60), np.arange(60) % 3
+    margin[times == 0] = rng.random(int((times == 0).sum()))
+    weighted = SVMClassifier(random_state=0).fit(X, Y, sample_weight=times, margin=margin)
+    copied = SVMClassifier(random_state=0).fit(
+        np.repeat(X, times, 0), np.repeat(Y, times), margin=np.repeat(margin, times)
+    )
+    np.testing.assert_array_equal(weighted.coef_, copied.coef_)
+    np.testing.assert_array_equal(weighted.intercept_, copied.intercept_)
+
+
 def test_margins_are_wanted_row_by_row() -> None:
     """A margin ``m`` for all rows: the same problem in ``w / m`` with ``C / m``, times ``m^2``."""
     double = SVMClassifier(C=1.0, **TIGHT).fit(X, Y, margin=np.full(60, 2.0))

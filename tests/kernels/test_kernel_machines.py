@@ -27,7 +27,7 @@ X = RNG.normal(size=(50, 3)) * [1.0, 3.0, 0.3] + 0.5
 SIGN = np.where(X[:, 0] - 0.2 * X[:, 1] ** 2 + 0.7 * RNG.normal(size=50) > -1.0, 1.0, -1.0)
 VALUES = np.sin(X[:, 0]) + X[:, 2] + 0.3 * RNG.normal(size=50)
 WEIGHT = RNG.uniform(0.5, 2.0, 50)
-TIGHT: dict[str, Any] = dict(tol=1e-9, max_passes=5000)
+TIGHT: dict[str, Any] = dict(tol=1e-12, max_passes=5000)
 
 
 def minimum(Q: Any, linear: Any, A: Any, b: Any, upper: Any, eps: float = 1e-11) -> float:

@@ -101,8 +101,8 @@ def test_the_order_of_the_values_is_kept_and_does_not_matter(kernel: str) -> Non
     assert one.Cs.tolist() == given.tolist()
     assert [model.C for model in other.models] == given[order].tolist()
     # of the two equal values, the first given begins where the smaller one ended
-    assert one.passes[2] > one.passes[4] == 2
-    assert other.passes[1] > other.passes[4] == 2
+    assert one.passes[2] > 2 >= one.passes[4]
+    assert other.passes[1] > 2 >= other.passes[4]
     distinct = [0, 1, 3]
     equal(
         path_of(kernel, "hinge", "free", given[distinct]), path_of(kernel, "hinge", "free", given[[3, 0, 1]]), [2, 0, 1]

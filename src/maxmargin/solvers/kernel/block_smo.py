@@ -21,7 +21,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from ...terms import Terms, hinges_only
 from ..base import Run, Step
-from .row_cache import RowCache, add_rows
+from .row_cache import RowCache, add_rows, block_of
 from .subproblem import ascend, extremes
 from .task import KernelTask
 
@@ -158,17 +158,21 @@ class BlockRun(Run):
         """Steps over these rows; the number of them."""
         terms, cache = self.terms, self.cache
         slots = cache.fetch(rows)
-        # a third of the time of two indices
-        K = cache.store.reshape(-1).take(slots[:, None] * self.task.n + rows).astype(np.float64)
+        K = np.empty((len(rows), len(rows)))
+        block_of(cache.store, slots, rows, K)
         part = Terms(*(values[rows] for values in terms))
         a = self.a[rows]
         h = part.sign * (part.margin - part.ridge * a) - self.products[rows, None]
         before = part.beta(a)
+        # the first terms of all rows, then the second ones
+        sign, upper, ridge, moving, thresholds, group = (
+            np.ascontiguousarray(x.T).ravel() for x in (part.sign, part.upper, part.ridge, a, h, self.task.group[rows])
+        )
         moved = ascend(
-            K, part.sign.ravel(), part.upper.ravel(), part.ridge.ravel(), a.ravel(), h.ravel(),
-            self.task.group[rows].ravel(), len(self.task.totals), _FRACTION, _ROUNDING * float(np.abs(h).max()),
-            max(100, _OPERATIONS // h.size),
+            K, sign, upper, ridge, moving, thresholds, group, len(self.task.totals), _FRACTION,
+            _ROUNDING * float(np.abs(h).max()), max(100, _OPERATIONS // h.size),
         )  # fmt: skip
+        a = np.ascontiguousarray(moving.reshape(a.T.shape).T)
         change = part.beta(a) - before
         used = np.flatnonzero(change)
         self.operations += 4.0 * h.size * moved + float(len(rows)) * self.task.n
@@ -213,6 +217,14 @@ def single_precision_suffices(task: KernelTask, terms: Terms) -> bool:
     Their rounding, measured on a sample, must be small beside the squared distances of the points in the kernel's space
     and, summed over all rows with the largest dual variables there can be, beside the margins.
     """
+    if task.values.rounding is None:
+        task.values.rounding = _rounding(task)
+    largest = float((1.0 / terms.ridge if terms.squared else terms.upper).max())
+    return largest * task.values.rounding * float(np.sqrt(task.n)) <= 1e-2 * float(np.abs(terms.margin).mean())
+
+
+def _rounding(task: KernelTask) -> float:
+    """The largest error of float32 kernel values in a sample; infinite where it is not small beside distances."""
     rows = np.unique(np.linspace(0, task.n - 1, min(task.n, _SAMPLE)).astype(np.int64))
     points = task.X[rows]
     if task.kernel.name == "precomputed":
@@ -223,7 +235,4 @@ def single_precision_suffices(task: KernelTask, terms: Terms) -> bool:
     diagonal = exact.diagonal()
     distances = diagonal[:, None] + diagonal - 2.0 * exact
     distances = distances[distances > 0.0]
-    if not len(distances) or not error <= 1e-5 * float(np.median(distances)):
-        return False
-    largest = float((1.0 / terms.ridge if terms.squared else terms.upper).max())
-    return largest * error * float(np.sqrt(task.n)) <= 1e-2 * float(np.abs(terms.margin).mean())
+    return error if len(distances) and error <= 1e-5 * float(np.median(distances)) else np.inf

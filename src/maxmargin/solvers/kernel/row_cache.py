@@ -13,7 +13,7 @@ from ..._compiled import compiled
 from ...kernels import Kernel
 from .definiteness import Spectrum
 
-__all__ = ["KernelValues", "RowCache", "add_rows"]
+__all__ = ["KernelValues", "RowCache", "add_rows", "block_of"]
 
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -31,6 +31,15 @@ def add_rows(store, slots, steps, out):
             row, step = store[slots[k], first : min(first + _STRIP, n)], steps[k]
             for j in range(len(strip)):
                 strip[j] += step * row[j]
+
+
+@compiled
+def block_of(store, slots, columns, out):
+    """``out = store[slots][:, columns]`` in float64: a half to a third of the time of indexing."""
+    for k in range(len(slots)):
+        row = store[slots[k]]
+        for t in range(len(columns)):
+            out[k, t] = row[np.uint64(columns[t])]
 
 
 class RowCache:
@@ -74,7 +83,11 @@ class RowCache:
         return np.asarray(self.slot[rows])
 
     def combined(self, beta: Reals) -> Reals:
-        """``K beta``; for caches that have room for all rows, which are kept from then on."""
+        """``K beta`` for one vector or several; for caches that have room for all rows, which are kept from then on."""
+        if beta.ndim > 1:
+            spread = np.empty((self.capacity, beta.shape[1]))
+            spread[self.fetch(np.arange(len(beta)))] = beta
+            return np.asarray(self.store.T @ spread)
         used = np.flatnonzero(beta)
         out = np.zeros(len(beta))
         add_rows(self.store, self.fetch(used), beta[used], out)
@@ -119,6 +132,7 @@ class KernelValues:
     rows: RowCache | None = None
     factor: Reals | Literal[False] | None = None
     spectrum: Spectrum | None = None
+    rounding: float | None = None
     products: tuple[Reals, Reals] | None = None
 
     def cache(self, kernel: Kernel, X: Any, dtype: DTypeLike, megabytes: float) -> RowCache:

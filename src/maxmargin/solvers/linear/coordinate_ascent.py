@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from ..._compiled import compiled, prefetch
 from ...terms import hinges_only
 from ..base import Run, Step
-from ..oracle import Evaluation, chunks
+from ..oracle import Evaluation, Pace, chunks
 from .averaging import average_for
 from .order import in_blocks
 from .rows import AHEAD, add_row, dot_row, load_row
@@ -174,6 +174,7 @@ class _CoordinateRun(Run):
         self.total, self.idle, self.between = 0.0, 0, (-np.inf, np.inf)
         if task.warm is not None and self.a.any():
             self._begin(task.warm.w)
+        self.pace = Pace()
         self.visited = np.ones(n, bool)
         self.active: Ints = np.arange(n)
         self.limits = np.array([np.inf, -np.inf])
@@ -182,7 +183,7 @@ class _CoordinateRun(Run):
         """Sums of the first dual point, and the multiplier that weights of an earlier fit say."""
         state, beta = self.state, self.terms.beta(self.a)
         state[_GAIN], state[_SUM] = self.terms.gain(self.a), float(beta.sum())
-        self.w[:-1] = self.task.rows.combined(beta)
+        self.w[:-1] = self.task.weights_of(beta)[: len(self.w) - 1]
         self.w[-1] = state[_CONSTANT] * state[_SUM]
         if self.task.intercept == "free":
             state[_SHIFT] = w[-1]
@@ -193,7 +194,7 @@ class _CoordinateRun(Run):
         order = in_blocks(self.active, task.rng)
         kept = np.ones(len(order), bool)
         at = 0
-        for run in chunks(order, task.deadline):
+        for run in chunks(order, task.deadline, self.pace):
             _visit(
                 rows.data, rows.indices, rows.indptr, rows.shape[1], *self.terms, self.norm2, self.a, self.w, run,
                 kept[at : at + len(run)], self.limits, state,

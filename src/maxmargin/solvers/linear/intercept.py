@@ -40,7 +40,7 @@ def best_intercept(terms: Terms | LossTerms, scores: Reals, total: float = 0.0) 
         return _by_bracket(terms, scores, total)
     sign = terms.sign.ravel()
     knots = sign * terms.margin.ravel() - np.repeat(scores, terms.sign.shape[1])
-    order = np.argsort(knots, kind="stable")
+    order = np.argsort(knots)  # in whatever order equal ones come
     knots, sign = knots[order], sign[order]
     if terms.squared:
         stiffness = 1.0 / terms.ridge.ravel()[order]  # derivative of an active term: stiffness (b - knot)

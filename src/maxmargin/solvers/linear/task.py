@@ -75,6 +75,7 @@ class LinearTask:
     c: Reals = field(init=False)
     dual_point: DualPoint = field(init=False, repr=False)
     last: tuple[Reals, Reals] | None = field(default=None, init=False, repr=False)
+    sums: tuple[Reals, Reals] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.examples = np.arange(len(self.weight))
@@ -158,9 +159,11 @@ class LinearTask:
 
     def weights_of(self, beta: Reals) -> Reals:
         """Weights of a dual point; 0 for a free intercept."""
-        w = self.rows.combined(beta)
+        if self.sums is None or not np.array_equal(self.sums[0], beta):
+            self.sums = (beta.copy(), self.rows.combined(beta))
+        w = self.sums[1]
         if self.intercept == "none":
-            return w
+            return w.copy()
         return np.append(w, self.scale**2 * float(beta.sum()) if self.intercept == "penalized" else 0.0)
 
     def best_between(self, w: Reals, v: Reals) -> Reals:
