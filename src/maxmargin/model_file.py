@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ._partial_fit import stream_parts, take_stream_parts
 from .data.container import Contents, read_container, write_container
 from .errors import ModelFileError
-from .losses import MARGIN_LOSSES, Logistic
+from .losses import MARGIN_LOSSES, Logistic, MarginLoss
 from .problem import Certificate
 from .solvers.loop import Record
 from .status import Status
@@ -40,10 +41,12 @@ _CLASS_OF = {
     "regressor": ("regressor", "SVMRegressor"),
     "one_class": ("one_class", "OneClassSVM"),
     "auc": ("auc", "AUCClassifier"),
+    "hard_margin": ("hard_margin", "HardMarginSVM"),
+    "search": ("search", "SVMClassifierCV"),
 }
 
 # Parameters that prediction does not need: left out where they are code or the state of a generator.
-_DISPENSABLE = ("callback", "random_state", "solver")
+_DISPENSABLE = ("callback", "random_state", "solver", "cv", "scoring")
 _MANY_TEXTS = 50  # lists of more texts or integers are kept as arrays
 _MOST_TEXT_BYTES = 1 << 28
 _MOST_JOBS = 1024
@@ -55,7 +58,8 @@ def save_model(estimator: Any, path: _Path, *, metadata: Mapping[str, Any] | Non
     What can be kept: labels that are str, int, float, bool, NumPy scalars or tuples of these; all parameters except
     functions, solver objects and generators of random numbers, which come back as their defaults (a kernel that
     is a function, or a loss of one's own, is refused). The structure of a ``StructuredSVM`` is code and is not in the
-    file: :func:`load_model` has to be given it.
+    file: :func:`load_model` has to be given it. A ``partial_fit`` goes on after loading as if nothing had happened. Of
+    a ``SVMClassifierCV`` the scores of all values of ``C`` and the best estimator are kept, but not ``path_``.
 
     Parameters
     ----------
@@ -78,18 +82,17 @@ def save_model(estimator: Any, path: _Path, *, metadata: Mapping[str, Any] | Non
     kind = _kind_of(estimator)
     if metadata is not None and not isinstance(metadata, Mapping):
         raise ModelFileError(f"metadata must be a mapping of names to values, not a {type(metadata).__name__}")
-    if hasattr(estimator, "n_samples_seen_"):
-        raise ModelFileError(
-            f"this {type(estimator).__name__} comes from partial_fit: it has no certificate, which a model file keeps"
-        )
-    check_is_fitted(estimator, "certificate_")
+    streaming = "n_samples_seen_" in vars(estimator)  # by partial_fit, which leaves no certificate
+    if not streaming:
+        check_is_fitted(estimator, "certificate_")
     encoder = _Encoder()
     parameters = estimator.get_params(deep=False)
     structure = parameters.pop("structure", None)
     values = {
         "parameters": {},
-        "certificate": encoder.encode({**asdict(estimator.certificate_), "status": estimator.certificate_.status.name}),
+        "certificate": None if streaming else encoder.encode(_figures(estimator.certificate_)),
         "parts": {},
+        "stream": {} if streaming else None,
         "metadata": encoder.encode(dict(metadata or {}), "metadata"),
         "structure": None if structure is None else f"{type(structure).__module__}.{type(structure).__qualname__}",
         "notes": list(estimator.notes_) if hasattr(estimator, "notes_") else None,
@@ -102,7 +105,15 @@ def save_model(estimator: Any, path: _Path, *, metadata: Mapping[str, Any] | Non
     for name, value in parts.items():
         what = "the label" if name == "classes" else name
         values["parts"][name] = encoder.encode(value, what, name)
-    records = [(r.passes, r.seconds, r.primal, r.dual, r.exact) for r in estimator.history_]
+    if streaming:
+        try:
+            state = stream_parts(estimator)
+        except ValueError as error:
+            raise ModelFileError(str(error)) from None
+        for name, value in state.items():
+            values["stream"][name] = encoder.encode(value, name, f"stream_{name}")
+    history = [] if streaming else estimator.history_
+    records = [(r.passes, r.seconds, r.primal, r.dual, r.exact) for r in history]
     encoder.arrays["history"] = np.array(records, np.float64).reshape(-1, 5)
     write_container(path, Contents(kind, values, encoder.arrays, encoder.texts))
 
@@ -152,7 +163,7 @@ def load_with_metadata(path: _Path, *, structure: Any = None) -> tuple[Any, dict
     try:
         return _restored(contents, structure)
     except (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as error:
-        why = f"{type(error).__name__} {error}".rstrip()
+        why = " ".join(f"{type(error).__name__} {error}".split())
         raise ModelFileError(f"{shown}: the parts of this {name} do not fit together: {why}") from None
 
 
@@ -188,6 +199,24 @@ def _restored(contents: Contents, structure: Any) -> tuple[Any, dict[str, Any]]:
         estimator.coef_ = np.ascontiguousarray(parts["coef"], np.float64)
     else:
         estimator._from_parts(parts)
+    stream = values.get("stream")
+    if stream is None:
+        _take_figures(vars(estimator).get("estimator_", estimator), contents, decoder)
+    else:
+        take_stream_parts(estimator, {key: decoder.decode(value) for key, value in stream.items()})
+    metadata = decoder.decode(values["metadata"])
+    if not isinstance(metadata, dict):
+        raise TypeError("the metadata are no mapping")
+    return estimator, metadata
+
+
+def _figures(certificate: Certificate) -> dict[str, Any]:
+    return {**asdict(certificate), "status": certificate.status.name}
+
+
+def _take_figures(estimator: Any, contents: Contents, decoder: _Decoder) -> None:
+    """Certificate, history and notes of a fit; of a search they are those of its best estimator."""
+    values, history = contents.values, contents.arrays["history"]
     estimator.certificate_ = certificate = _certificate(decoder.decode(values["certificate"]))
     estimator.solver_, estimator.n_iter_ = certificate.solver, certificate.passes
     notes = values.get("notes")
@@ -195,14 +224,9 @@ def _restored(contents: Contents, structure: Any) -> tuple[Any, dict[str, Any]]:
         if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
             raise TypeError("the notes are no list of text")
         estimator.notes_ = tuple(notes)
-    history = contents.arrays["history"]
     if history.shape[1:] != (5,):
         raise ValueError(f"a history of shape {history.shape}")
     estimator.history_ = [Record(int(n), t, p, d, bool(exact)) for n, t, p, d, exact in history.tolist()]
-    metadata = decoder.decode(values["metadata"])
-    if not isinstance(metadata, dict):
-        raise TypeError("the metadata are no mapping")
-    return estimator, metadata
 
 
 def _certificate(figures: dict[str, Any]) -> Certificate:
@@ -255,6 +279,7 @@ class _Encoder:
         raise ModelFileError(
             f"{what} {value!r:.80} is of type {kind.__name__}; a model file keeps str, int, float, bool, NumPy scalars "
             "and tuples, lists, sets and dicts of these"
+            + (", and of losses those of this library alone: others are code" if isinstance(value, MarginLoss) else "")
         )
 
     def _array(self, array: Any, what: str, name: str) -> Any:

@@ -66,7 +66,7 @@ max_time, solver, cache_mb, random_state, verbose, callback
         The values, in the order given.
     scores_ : float64 array of shape (n_folds, n_C)
     path_ : SVMPath
-        The fits to all rows.
+        The fits to all rows; a model file does not keep them.
     estimator_ : SVMClassifier
         That at ``C_``; its attributes (``coef_``, ``classes_``, ``certificate_``, ...) are also those of the search.
 
@@ -226,6 +226,28 @@ max_time, solver, cache_mb, random_state, verbose, callback
         """Class with the highest score, of shape (n,)."""
         check_is_fitted(self, "estimator_")
         return self.estimator_.predict(X)
+
+    def _check_parameters(self) -> None:
+        self._classifier()._check_parameters()
+
+    def _to_parts(self) -> dict[str, Any]:
+        """What a model file keeps, beyond the parameters and the figures: the best estimator's, and the scores."""
+        return self.estimator_._to_parts() | {"C": self.C_, "Cs": self.Cs_, "scores": self.scores_}
+
+    def _from_parts(self, parts: dict[str, Any]) -> None:
+        """Take over what :meth:`_to_parts` gave; a ValueError says what does not fit."""
+        grid, C = grid_of_C(np.asarray(parts["Cs"])), parts["C"]
+        scores = np.ascontiguousarray(parts["scores"], np.float64)
+        if scores.shape[1:] != grid.shape:
+            raise ValueError(f"scores of shape {scores.shape} for {len(grid)} values of C")
+        if not (isinstance(C, float) and C in grid):
+            raise ValueError(f"C={C!r:.40} is none of the values searched")
+        inner = self._classifier().set_params(C=C)
+        inner._from_parts(parts)
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(inner, name):
+                setattr(self, name, getattr(inner, name))
+        self.estimator_, self.C_, self.Cs_, self.scores_ = inner, C, grid, scores
 
 
 def _takes_weights(scorer: Any) -> bool:

@@ -38,6 +38,7 @@ def rows(folder: Path) -> str:
             dict(C=0.01, C_per="pair", loss="squared_hinge", tol=1e-6, max_passes=900, max_time=60.0),
         ),
         ("--class-weight balanced", {"class_weight": "balanced"}),
+        ("--solver bundle", {"solver": "bundle"}),
     ],
 )
 def test_a_model_is_the_one_of_the_library(options: str, parameters: Any, ok: Run, rows: str) -> None:
@@ -56,6 +57,19 @@ def test_a_model_is_the_one_of_the_library(options: str, parameters: Any, ok: Ru
     assert ok("evaluate", "m", "test.svm").out == out
     ok("predict", "--scores", "m", "test.svm", "-o", "p")
     assert ok("evaluate", "--predictions", "p", "test.svm", "--task", "auc").out == out
+
+
+def test_solvers_side_by_side(ok: Run, rows: str) -> None:
+    train, test = (read_svmlight(name, labels="number") for name in (rows, "test.svm"))
+    out = ok("compare", rows, "-q", "--task", "auc", "--test", "test.svm", "--solvers", "newton,bundle").out
+    _, *lines, measure = out.splitlines()
+    assert measure == "test: 1 - AUC"
+    for name, line in zip(("newton", "bundle"), lines, strict=True):
+        model = AUCClassifier(solver=name).fit(train.X, train.y.astype(int))
+        area = roc_auc_score(test.y, model.decision_function(test.X))
+        cells = line.split()
+        assert (cells[0], cells[1]) == (name, str(model.certificate_.passes))
+        assert float(cells[7]) == pytest.approx(1.0 - area, abs=6e-5)
 
 
 def test_what_a_model_shows(ok: Run, rows: str) -> None:

@@ -289,7 +289,7 @@ def test_options_that_do_not_belong_together(run: Run, ok: Run, two: str) -> Non
             "train two.svm --class-weight balanced --class-weight 1:3",
             "argument --class-weight: takes either balanced or factors of labels",
         ),
-        ("train two.svm --class-weight 7:2", "two.svm: class_weight names the class 7, which is not in y"),
+        ("train two.svm --class-weight 7:2", "two.svm: --class-weight names the class 7, which is not in y"),
         (
             "train two.svm --task regression --class-weight 1:2",
             "--class-weight cannot go with task regression; it is for multiclass, binary, auc",
@@ -334,3 +334,26 @@ def test_options_that_do_not_belong_together(run: Run, ok: Run, two: str) -> Non
         assert outcome.status == 2, argv
         assert outcome.err.splitlines()[-1].removeprefix("maxmargin: error: ").startswith(message), argv
         assert not Path("new").exists()
+
+
+def test_labels_of_factor_0_are_no_labels_of_a_task_of_two(ok: Run, run: Run, folder: Path) -> None:
+    """As if their rows had ``cost:0``, also where labels are names, and for the area under the curve."""
+    rows = [("1", 2.0), ("-1", -1.0), ("1", 1.5), ("-1", -2.0), ("3", 0.5), ("3", -3.0)]
+    for name, spell in (("numbers", dict), ("names", lambda _: {"1": "up", "-1": "down", "3": "out"})):
+        names = spell(()) or {"1": "+1", "-1": "-1", "3": "3.0"}
+        lines = [f"{names[label]} 1:{x} 2:1\n" for label, x in rows]
+        Path("three.svm").write_text("".join(lines))
+        Path("two.svm").write_text("".join(lines[:4]))
+        for task in ("binary", "auc"):
+            data = ("train", "three.svm", "-o", "m", "--task", task)
+            assert "3 labels" in run(*data).err
+            assert "3 labels" in run(*data, "--class-weight", f"{names['3']}:0.5").err
+            ok(*data, "--class-weight", f"{names['3']}:0")
+            ok("train", "two.svm", "-o", "plain", "--task", task)
+            assert load_model("m").coef_.tolist() == load_model("plain").coef_.tolist(), name
+            alone = run(*data, "-q", "--class-weight", f"{names['3']}:0", f"{names['1']}:0")
+            assert alone.status == 2
+            assert "one label only" in alone.error
+            none = run(*data, "-q", "--class-weight", *(f"{label}:0" for label in names.values()))
+            assert none.status == 2
+            assert "--class-weight is zero for every class in y" in none.error

@@ -69,7 +69,11 @@ def test_what_is_no_size(text: str, run: Run, svm: str) -> None:
         ),
         ("--task regression --kernel poly", "--memory cannot go with --kernel poly: rows can be in files"),
         ("--task binary --nu 0.2", "--memory cannot go with --nu: rows can be in files for linear machines only"),
-        ("--task one-class --kernel linear", "--memory cannot go with task one-class; it is for multiclass, binary"),
+        (
+            "--task one-class --kernel linear",
+            "--memory cannot go with task one-class: with any kernel it needs values between all rows, which stay in "
+            "memory (learn from a sample of them); it is for multiclass, binary, auc, regression, ranking",
+        ),
     ],
 )
 def test_what_needs_the_rows_in_memory(options: str, problem: str, run: Run, svm: str) -> None:

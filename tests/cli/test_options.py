@@ -93,6 +93,7 @@ def test_the_values_offered_are_those_there_are() -> None:
     from maxmargin._machine import _SOLVERS
     from maxmargin.kernels import NAMES
     from maxmargin.losses import MARGIN_LOSSES
+    from maxmargin.ranking import PAIR_SOLVERS
     from maxmargin.regressor import _LOSSES as LOSSES_OF_VALUES
     from maxmargin.solvers import BY_NAME
 
@@ -104,6 +105,8 @@ def test_the_values_offered_are_those_there_are() -> None:
             assert {*values["solver"]} == {*OneClassSVM()._solver_names()} - {"newton"}  # which is for other losses
             for solver in values["solver"]:
                 OneClassSVM(solver=solver).fit([[0.0], [1.0]])
+        elif learner.estimator in ("SVMRanker", "AUCClassifier"):
+            assert values["solver"] == tuple(PAIR_SOLVERS)
         elif "solver" in values:
             known = {*_SOLVERS, "block_smo"} if machine else {*BY_NAME, "auto"}
             if learner.estimator == "SVMRegressor":
@@ -161,7 +164,8 @@ def test_defaults_are_left_to_the_estimators() -> None:
         (["train", "x", "--temp", "y"], "unrecognized arguments: --temp"),
         (["train", "x", "-C", "0"], "argument -C: must be a number > 0, not '0'"),
         (["train", "x", "-C", "nan"], "argument -C: must be a number > 0, not 'nan'"),
-        (["train", "x", "-C", "inf"], "argument -C: must be a number > 0, not 'inf'"),
+        (["train", "x", "-C", "1e999"], "argument -C: must be a number > 0, not '1e999'"),
+        (["train", "x", "-C", "-inf"], "argument -C: expected one argument"),
         (["train", "x", "-C", "much"], "argument -C: must be a number > 0, not 'much'"),
         (["train", "x", "--tol", "-1"], "argument --tol: must be a number >= 0, not '-1'"),
         (["train", "x", "--max-passes", "0"], "argument --max-passes: must be a whole number >= 1, not '0'"),
@@ -334,3 +338,22 @@ def test_settings_of_the_process_are_restored(run: Run, svm: str) -> None:
     for argv in (["train", svm, "-o", "m", "-q"], ["train", "none"], ["predict", "m", svm]):
         run(*argv)
         assert (gc.get_threshold(), warnings.showwarning, list(warnings.filters)) == before
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        (["--solver", "frank_wolfe"], "--solver frank_wolfe cannot go with --intercept free, which has auto, coord"),
+        (["--warm-start", "m"], "--intercept free cannot go with --warm-start"),
+    ],
+)
+def test_what_has_no_free_intercept_is_refused(
+    more: list[str], says: str, folder: Path, run: Callable[..., Any], ok: Callable[..., Any]
+) -> None:
+    (folder / "rows.svm").write_text("1 1:1\n2 1:-1\n3 2:1\n" * 3)
+    free = ["train", "rows.svm", "--task", "multiclass", "--intercept", "free"]
+    ok(*free, "-o", "m")
+    found = run(*free, *more, "-o", "other")
+    assert found.status == 2
+    assert says in found.error
+    assert not (folder / "other").exists()

@@ -224,11 +224,32 @@ def test_a_ranker_saved_from_python(ok: Run, folder: Path) -> None:
     assert json.loads(ok("inspect", "m", "--json").out)["certificate"]["C"] is None
 
 
+def test_solvers_by_name_and_side_by_side(ok: Run, letor: str) -> None:
+    data = read_svmlight(letor)
+    names = ["newton", "bundle", "subgradient"]
+    out = ok("compare", letor, "-q", "-C", "0.1", "--test", letor, "--solvers", ",".join(names)).out
+    header, *rows, measure = out.splitlines()
+    assert (header.split()[-1], measure) == ("test", "test: share of swapped pairs")
+    for name, row in zip(names, rows, strict=True):
+        ok("train", letor, "-o", "m", "-C", "0.1", "--solver", name)
+        model = load_model("m")
+        expected = SVMRanker(C=0.1, solver=name, random_state=0).fit(data.X, data.y, data.qid)
+        assert (model.solver, model.solver_) == (name, name)
+        np.testing.assert_array_equal(model.coef_, expected.coef_)
+        cells = row.split()
+        assert (cells[0], cells[1]) == (name, str(model.certificate_.passes))
+        assert cells[4] == f"{model.certificate_.primal:.6g}"
+        assert float(cells[7]) == pytest.approx(swapped_pairs(data.y, model.predict(data.X), data.qid), abs=6e-5)
+
+
 def test_options_that_a_ranker_does_not_have(run: Run, ok: Run, letor: str) -> None:
     ok("train", letor, "-o", "m")
     for argv, message in (
-        (["train", letor, "--solver", "auto"], "--solver cannot go with task ranking; it is for multiclass, binary, "),
-        (["train", letor, "-C", "inf"], "argument -C: must be a number > 0, not 'inf'"),
+        (
+            ["train", letor, "--solver", "one_slack"],
+            "--solver one_slack cannot go with task ranking, which has auto, newton, bundle, gradient_descent, subgr",
+        ),
+        (["train", letor, "-C", "0"], "argument -C: must be a number > 0, not '0'"),
         (["train", letor, "--epsilon", "0"], "--epsilon cannot go with task ranking; it is for regression"),
         (
             ["train", letor, "--kernel", "rbf"],

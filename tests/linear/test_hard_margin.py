@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 from sklearn.utils.estimator_checks import check_estimator
 
-from maxmargin import HardMarginSVM, SVMClassifier, compare_solvers, save_model
+from maxmargin import HardMarginSVM, SVMClassifier, compare_solvers
 from maxmargin.errors import DataError, InseparableError
 from maxmargin.solvers.hard_margin import _with_margins
 from maxmargin.solvers.linear import separation
@@ -544,13 +543,6 @@ def test_numbers_out_of_range() -> None:
         HardMarginSVM().fit([[0.0], [1e-30]], [0, 1])
     with pytest.raises(NotFittedError):
         HardMarginSVM().predict([[0.0]])
-
-
-def test_there_are_no_model_files(tmp_path: Path) -> None:
-    model = HardMarginSVM().fit([[-1.0], [1.0]], [0, 1])
-    with pytest.raises(TypeError, match="HardMarginSVM has no model files; those that have: "):
-        save_model(model, tmp_path / "model")
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_pickle_predicts_the_same() -> None:

@@ -16,7 +16,12 @@ from .train import inputs_of, opened, read, warnings_as_notes
 __all__ = ["run"]
 
 _PICTURES = (".png", ".svg", ".pdf")
-_MEASURES = {"regression": "mean absolute error", "tree": "share of wrong trees"}
+_MEASURES = {
+    "regression": "mean absolute error",
+    "tree": "share of wrong trees",
+    "ranking": "share of swapped pairs",
+    "auc": "1 - AUC",
+}
 
 
 def run(args: Namespace) -> int:
@@ -27,8 +32,6 @@ def run(args: Namespace) -> int:
         _check_picture(args)
     format, name, how = recognise(source, args.format, args.task)
     learner = choose(args, name)
-    if "solver" not in learner.options:
-        raise UsageError(f"task {name} has one solver: there is nothing to compare")
     check_options(args, name, format, learner)
     model = make(learner, {"verbose": 0, **parameters(args, learner)})
 
@@ -46,7 +49,7 @@ def run(args: Namespace) -> int:
         with voice.phase("training"), warnings_as_notes(voice):
             found = compare_fits(
                 model, lambda each: task.fit(each, examples), wanted,
-                None if tested is None else lambda each: _loss(tested.y, task.predict(each, tested)),
+                None if tested is None else lambda each: _loss(name, each, tested.y, task.predict(each, tested)),
                 _MEASURES.get(name, "share of wrong labels"),
                 after=lambda done: voice.say(f"{done.name}: {done.refused or f'{done.seconds:.2f} s'}"),
             )  # fmt: skip
@@ -77,10 +80,16 @@ def _check_picture(args: Namespace) -> None:
     check_matplotlib()
 
 
-def _loss(truth: Any, predictions: Any) -> float:
-    """Mean absolute error of numbers; else the share of wrong ones, of sequences label by label."""
-    from ..metrics import token_error
+def _loss(task: str, model: Any, truth: Any, predictions: Any) -> float:
+    """Mean absolute error of numbers; else the share of wrong ones, of sequences label by label, of ranks by pairs."""
+    from ..metrics import swapped_pairs, token_error
+    from .multiclass import spelt
 
+    if task == "ranking":
+        return swapped_pairs(truth["grade"], predictions, truth["query"])
+    if task == "auc":
+        above = [str(label) == spelt(str(model.classes_[1])) for label in truth]
+        return swapped_pairs([float(one) for one in above], [one.score for one in predictions])
     if len(truth) and isinstance(predictions[0], list):
         return float(token_error(truth, predictions))
     pairs = list(zip(truth, predictions, strict=True))

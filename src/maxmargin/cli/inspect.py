@@ -31,7 +31,7 @@ def run(args: Namespace) -> int:
         "size": os.path.getsize(args.model),
         "task": settings["task"],
         "estimator": type(model).__name__,
-        "certificate": model.certificate_.as_dict(),
+        "certificate": model.certificate_.as_dict() if hasattr(model, "certificate_") else None,
         "notes": [note_in_words(note, settings) for note in getattr(model, "notes_", ())],
         "parameters": model.get_params(deep=False),
         "data": {name: value for name, value in settings.items() if name != "task" and value != ""},
@@ -69,7 +69,7 @@ def _lines(model: Any, facts: dict[str, Any]) -> Iterator[str]:
     if "features" in facts:
         weights = f", {facts['nonzero_weights']} weights other than 0" if "nonzero_weights" in facts else ""
         yield f"features    {facts['features']}{weights}"
-    for name in ("intercept", "offset"):
+    for name in ("intercept", "offset", "margin"):
         values = facts.get(name, [])
         values = values if isinstance(values, list) else [values]
         if 0 < len(values) <= _WIDEST_TABLE:
@@ -85,8 +85,11 @@ def _lines(model: Any, facts: dict[str, Any]) -> Iterator[str]:
         yield "grammar     " + "  ".join(f"{size} {name}" for name, size in facts["grammar"].items())
     shown = {name: " ".join(repr(value).split()) for name, value in facts["parameters"].items()}
     yield "parameters  " + "  ".join(f"{name}={value}" for name, value in shown.items())
-    yield "certificate " + str(model.certificate_).replace("\n", "\n            ")
-    yield f"            solver {model.certificate_.solver}  {model.certificate_.seconds:.1f} s"
+    if facts["certificate"] is None:
+        yield f"certificate none: learned by partial_fit from {model.n_samples_seen_} rows, which are gone"
+    else:
+        yield "certificate " + str(model.certificate_).replace("\n", "\n            ")
+        yield f"            solver {model.certificate_.solver}  {model.certificate_.seconds:.1f} s"
     yield from (f"note        {note}" for note in facts["notes"])
     for entry in facts.get("strongest_features", ()):
         if entry["features"]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from argparse import Namespace
 from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
 from .messages import UsageError
-from .table import MACHINE_SOLVERS, TASKS, Learner, takers
+from .table import FREE_SOLVERS, MACHINE_SOLVERS, TASKS, Learner, takers
 
 __all__ = ["KERNELS_WITH", "check_options", "choose", "form_of", "make", "parameters"]
 
@@ -33,10 +34,26 @@ _NOT_FOR_LOSS = {
 
 
 def choose(args: Namespace, task: str, model: Any = None) -> Learner:
-    """What learns: that of a model to start from, else what ``--multi-class`` asks for, or has the options given."""
-    learners = TASKS[task].learners
+    """What learns: that of a model to start from, else what ``--multi-class`` asks for, or has the options given.
+
+    Raises
+    ------
+    UsageError
+        For ``-C inf`` where nothing has a hard margin.
+    """
+    entry = TASKS[task]
+    learners = entry.learners
+    if _is_hard(args):
+        if entry.hard is None:
+            able = " and ".join(name for name, other in TASKS.items() if other.hard is not None)
+            raise UsageError(
+                f"-C inf cannot go with task {task}: it allows no loss at all, which is for {able}; give a number"
+            )
+        learners = (entry.hard,)
     if model is not None:
-        return next(learner for learner in learners if learner.estimator == type(model).__name__)
+        return next(learner for learner in entry.everyone if learner.estimator == type(model).__name__)
+    if _is_hard(args):
+        return learners[0]
     if args.multi_class is None:
         given = {option for option, _ in _given(args) if any(option in learner.options for learner in learners)}
         asked = (learner for learner in learners if given <= learner.options.keys())
@@ -62,24 +79,38 @@ def check_options(args: Namespace, task: str, format: str, learner: Learner, mod
         Names the option, the task, and what the option is for.
     """
     form = form_of(args, task, learner)
-    here = f"task {task}" + (f" with --multi-class {form}" if form else "")
+    here = f"task {task}" + (f" with --multi-class {form}" if form else "") + (" with -C inf" if _is_hard(args) else "")
     for option, value in _given(args):
         if TASKS[task].reading.get(option) == format:
             continue
         if option not in learner.options:
             meant = takers(option)
+            if option == "memory" and format in TASKS[task].formats and format == "svmlight":
+                raise UsageError(
+                    f"--memory cannot go with {here}: with any kernel it needs values between all rows, which stay in "
+                    f"memory (learn from a sample of them); it is for {', '.join(meant.values())}"
+                )
+            if _is_hard(args) and option in TASKS[task].learners[0].options:
+                raise UsageError(f"{_spelt(option)} cannot go with {here}")
             if task in meant.values() or not any(format in TASKS[other].formats for other in meant):
                 raise UsageError(f"{_spelt(option)} cannot go with {format} data (task {task})")
             raise UsageError(f"{_spelt(option)} cannot go with {here}; it is for {', '.join(meant.values())}")
         values = learner.options[option]
         if values and value not in values:
-            more = f" ({value}: {', '.join(takers(option, value).values())})"
+            more = "" if _is_hard(args) else f" ({value}: {', '.join(takers(option, value).values())})"
             raise UsageError(f"{_spelt(option)} {value} cannot go with {here}, which has {', '.join(values)}{more}")
     anew = "" if model is None else (args.solver or getattr(model, "solver", ""))
     if anew in ("coordinate_ascent", "interior_point"):
         raise UsageError(f"--solver {anew} cannot go with --warm-start: it begins anew; name another solver")
     if "kernel" in learner.options:
         _check_kernel(args, learner)
+    elif "free" in learner.options.get("intercept", ()) and args.intercept == "free":  # Crammer-Singer
+        if model is not None:
+            raise UsageError("--intercept free cannot go with --warm-start: solvers that begin elsewhere have none")
+        if args.solver not in (None, *FREE_SOLVERS):
+            raise UsageError(
+                f"--solver {args.solver} cannot go with --intercept free, which has {', '.join(FREE_SOLVERS)}"
+            )
 
 
 def _check_kernel(args: Namespace, learner: Learner) -> None:
@@ -100,6 +131,7 @@ def _check_kernel(args: Namespace, learner: Learner) -> None:
             if given not in (None, needed):
                 raise UsageError(f"{_spelt(option)} {given} cannot go with --nu, which needs {needed}")
     case = "nu" if args.nu is not None or "C" not in learner.options else "linear" if kernel == "linear" else "kernel"
+    case = "linear" if _is_hard(args) else case  # in the space of the kernel
     loss = args.loss or learner.options.get("loss", ("",))[0]
     offered = [solver for solver in _MACHINE_SOLVERS[case] if solver in learner.options["solver"]]
     solvers = [solver for solver in offered if solver not in _NOT_FOR_LOSS.get(loss, ())]
@@ -130,9 +162,17 @@ def _as_parameters(option: str, value: Any, learner: Learner) -> dict[str, Any]:
         return both if "free" in learner.options[option] else {"fit_intercept": both["fit_intercept"]}
     if option == "warm_start":
         return {"warm_start": True}
-    if (option, value) == ("multi_class", "crammer-singer"):  # an estimator of its own
+    # estimators of their own
+    if (option, value) == ("multi_class", "crammer-singer"):
+        return {}
+    if learner.estimator == "HardMarginSVM" and option in ("C", "loss"):
         return {}
     return {{"seed": "random_state", "jobs": "n_jobs"}.get(option, option): value}
+
+
+def _is_hard(args: Namespace) -> bool:
+    """Whether no loss is allowed."""
+    return args.C is not None and math.isinf(args.C)
 
 
 def _given(args: Namespace) -> Iterator[tuple[str, Any]]:

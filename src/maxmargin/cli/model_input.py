@@ -33,6 +33,7 @@ def read_model(path: str) -> tuple[Any, dict[str, Any]]:
     from ..model_file import load_with_metadata
 
     model, metadata = load_with_metadata(path)
+    model = vars(model).get("estimator_", model)  # the best one of a search
     tasks = serving(type(model).__name__)
     if not tasks:
         raise ModelFileError(f"{path}: holds a {type(model).__name__}, which the command line does not serve")

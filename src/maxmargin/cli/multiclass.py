@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .inputs import Input
     from .messages import Voice
 
-__all__ = ["TASK", "MulticlassTask", "spelt"]
+__all__ = ["TASK", "MulticlassTask", "as_number", "spelt"]
 
 _LARGEST = 2**53  # whole numbers below are exact as floats
 _PIECE = 1 << 16  # rows
@@ -30,7 +30,7 @@ _PIECE = 1 << 16  # rows
 class MulticlassTask(RowTask):
     """Labels that are whole numbers become numbers, whatever their spelling (``+1``); all others stay as they stand."""
 
-    def targets(self, data: SvmLightData, name: str, voice: Voice) -> Any:
+    def targets(self, data: SvmLightData, name: str, args: Namespace, voice: Voice) -> Any:
         """Whole numbers if all labels are, else text; fractions speak of a regression."""
         texts, rows = _numbered(data.y)
         try:
@@ -56,7 +56,7 @@ class MulticlassTask(RowTask):
         """Learn; labels that the command line gave as text are what they are in the data."""
         factors = getattr(model, "class_weight", None)
         if isinstance(factors, dict) and examples.y.dtype.kind == "i":
-            model.set_params(class_weight={_as_number(label): factor for label, factor in factors.items()})
+            model.set_params(class_weight={as_number(label): factor for label, factor in factors.items()})
         super().fit(model, examples)
 
     def n_scores(self, targets: Any, args: Namespace) -> int:
@@ -118,7 +118,7 @@ def _numbered(labels: NDArray[np.str_]) -> tuple[list[str], NDArray[np.int64]]:
     return list(number), rows
 
 
-def _as_number(label: Any) -> Any:
+def as_number(label: Any) -> Any:
     """A label as the whole number that it stands for, if it does."""
     try:
         number = parse_number(label) if isinstance(label, str) else label

@@ -21,7 +21,7 @@ class OneClassTask(MulticlassTask):
 
     needs_labels = False
 
-    def targets(self, data: SvmLightData, name: str, voice: Voice) -> None:
+    def targets(self, data: SvmLightData, name: str, args: Namespace, voice: Voice) -> None:
         return None
 
     def n_scores(self, targets: Any, args: Namespace) -> int:

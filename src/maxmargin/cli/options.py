@@ -59,6 +59,11 @@ def _number(
     return convert
 
 
+def _cost(text: str) -> float:
+    """A positive number, or ``inf``."""
+    return math.inf if text == "inf" else float(_number(0, inclusive=False)(text))
+
+
 def _gamma(text: str) -> Any:
     """``scale``, ``auto`` or a positive number."""
     return text if text in ("scale", "auto") else _number(0, inclusive=False)(text)
@@ -174,8 +179,8 @@ def _learning(parser: argparse.ArgumentParser) -> Any:
     _offer(
         learning,
         "-C",
-        "weight of the loss against the margin (default: 1; tree: 0.1)",
-        type=_number(0, inclusive=False),
+        "weight of the loss against the margin (default: 1; tree: 0.1); of binary and ranking also inf, a hard margin",
+        type=_cost,
     )
     _offer(learning, "--C-per", "what -C weighs: the mean of the slacks of a row's pairs, or the slack of each pair")
     share = _number(0, inclusive=False, high=1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,12 +10,15 @@ from numpy.typing import NDArray
 
 from ..data.svmlight import SvmLightData
 from ..data.text import format_number
-from ..errors import DataError, FileFormatError
+from ..errors import DataError, FileFormatError, InseparableError
 from ..metrics import ndcg, precision_at, query_numbers, swapped_pairs
-from .rows import ValueTask
+from .rows import ValueTask, conflict
 from .tasks import Examples
 
 if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from .inputs import Input
     from .messages import Voice
 
 __all__ = ["TASK"]
@@ -30,7 +33,7 @@ class RankingTask(ValueTask):
 
     has_queries = True
 
-    def targets(self, data: SvmLightData, name: str, voice: Voice) -> Graded:
+    def targets(self, data: SvmLightData, name: str, args: Namespace, voice: Voice) -> Graded:
         if data.qid is None:
             voice.note(f"{name}: no row has a qid: all are taken for documents of one query")
         graded = self.outputs(data)
@@ -45,6 +48,15 @@ class RankingTask(ValueTask):
 
     def fit(self, model: Any, examples: Examples) -> None:
         model.fit(examples.X, examples.y["grade"], qid=examples.y["query"], sample_weight=examples.weights)
+
+    def explained(
+        self, error: DataError, model: Any, examples: Examples, source: Input, settings: Mapping[str, Any]
+    ) -> DataError:
+        if not isinstance(error, InseparableError):
+            return super().explained(error, model, examples, source, settings)
+        query, line = examples.y["query"], examples.rows
+        named = [f"line {line[a]} above line {line[b]} (qid {query[a]})" for a, b in error.pairs]
+        return conflict(source.name, "no weights put all pairs in order", "pairs", "they have the same features", named)
 
     def report(self, true: Graded, predicted: Sequence[float], width: int, model: Any = None) -> str:
         """Figures of :mod:`maxmargin.metrics`; what is not defined for these grades is a dash."""

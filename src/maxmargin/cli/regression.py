@@ -13,6 +13,8 @@ from ..errors import DataError
 from .rows import ValueTask
 
 if TYPE_CHECKING:
+    from argparse import Namespace
+
     from .messages import Voice
 
 __all__ = ["TASK"]
@@ -23,7 +25,7 @@ Reals = NDArray[np.float64]
 class RegressionTask(ValueTask):
     """Labels are the values to be learned."""
 
-    def targets(self, data: SvmLightData, name: str, voice: Voice) -> Reals:
+    def targets(self, data: SvmLightData, name: str, args: Namespace, voice: Voice) -> Reals:
         return self.outputs(data)
 
     def outputs(self, data: SvmLightData) -> Reals:

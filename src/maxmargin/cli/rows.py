@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +15,7 @@ from scipy.sparse import csr_matrix
 from ..data._mapped_rows import in_pieces, rows_of
 from ..data.svmlight import FEATURE, SvmLightData, read_svmlight, svmlight_parts
 from ..data.text import Lines, format_number, parse_number
-from ..errors import FileFormatError
+from ..errors import DataError, FileFormatError
 from .learners import KERNELS_WITH
 from .tasks import Examples, Task, joined
 from .weights import strongest
@@ -25,9 +26,10 @@ if TYPE_CHECKING:
     from .inputs import Input
     from .messages import Voice
 
-__all__ = ["RowTask", "ValueTask"]
+__all__ = ["RowTask", "ValueTask", "conflict"]
 
 _PIECE = 1 << 20  # entries
+_SHOWN = 10
 
 
 class RowTask(Task):
@@ -48,7 +50,7 @@ class RowTask(Task):
     needs_labels: ClassVar[bool] = True
 
     @abstractmethod
-    def targets(self, data: SvmLightData, name: str, voice: Voice) -> Any:
+    def targets(self, data: SvmLightData, name: str, args: Namespace, voice: Voice) -> Any:
         """What an estimator learns from training data, of which there is a row at least."""
 
     @abstractmethod
@@ -70,13 +72,14 @@ class RowTask(Task):
             voice.note(f"{source.name}: the qid of its rows means nothing to this task and is left out")
         if not data.X.nnz:
             raise FileFormatError("no row has a feature", path=source.name)
-        targets = self.targets(data, source.name, voice)
+        targets = self.targets(data, source.name, args, voice)
         linear = args.kernel in (None, "linear")
         vectors = self.n_scores(targets, args) if linear else 1  # kernels need means of the features, no weights
         _check_size(data, source.name, 0 if zero_based else 1, vectors)
         X = _as_wide(data.X, max(data.X.shape[1], settings.get("features", 0)))
         settings["features"] = X.shape[1]
-        return Examples(X, targets, data.sample_weight)
+        hard = args.C is not None and math.isinf(args.C)  # rows may have to be named
+        return Examples(X, targets, data.sample_weight, data.line if hard else None)
 
     def examples(
         self, source: Input, settings: Mapping[str, Any], voice: Voice, *, unlabelled: bool, compared: bool = False
@@ -159,6 +162,33 @@ class ValueTask(RowTask):
                 except ValueError as error:
                     raise lines.error(f"a predicted value that is {error}", line) from None
         return values
+
+
+def conflict(name: str, what: str, kind: str, alone: str, named: Sequence[str]) -> DataError:
+    """What to say of data that have no hard margin.
+
+    Parameters
+    ----------
+    name : str
+        Of the file.
+    what : str
+        What there is not.
+    kind : str
+        What contradicts each other.
+    alone : str
+        How one of them contradicts itself.
+    named : sequence of str
+        Each of them in words.
+    """
+    shown = [*named[:_SHOWN], *([f"{len(named) - _SHOWN} more"] if len(named) > _SHOWN else [])]
+    if len(shown) == 1:
+        why = f"{shown[0]}, but {alone}"
+    else:
+        why = (
+            f"{', '.join(shown[:-1])} and {shown[-1]} contradict each other (without any one of them the others would "
+            "not)"
+        )
+    return DataError(f"{name}: {what}: {why}; remove such {kind}, or give -C a number, which allows errors")
 
 
 def _scores_of(model: Any) -> list[Any]:

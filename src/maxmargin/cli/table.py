@@ -40,6 +40,8 @@ class Entry:
         What it reads.
     learners : tuple of Learner
         Several are told apart by ``--multi-class``, else by options that one of them has; the first is the default.
+    hard : Learner, optional
+        What learns with ``-C inf``, which allows no loss.
     reading : mapping of str to str
         Options of ``train`` that say how data are read, each with the format that it is for.
     predicting : tuple of str
@@ -51,9 +53,15 @@ class Entry:
     module: str
     formats: tuple[str, ...]
     learners: tuple[Learner, ...]
+    hard: Learner | None = None
     reading: Mapping[str, str] = field(default_factory=dict)
     predicting: tuple[str, ...] = ()
     mark: str = ""
+
+    @property
+    def everyone(self) -> tuple[Learner, ...]:
+        """All that may learn."""
+        return self.learners if self.hard is None else (*self.learners, self.hard)
 
 
 _ANY: tuple[str, ...] = ()
@@ -62,6 +70,8 @@ _PERCEPTRONS = ("perceptron", "averaged_perceptron")
 _STRUCTURED_SOLVERS = ("auto", "frank_wolfe", "n_slack", "one_slack", *_FIRST_ORDER, *_PERCEPTRONS)
 _DUAL = ("coordinate_ascent", "interior_point", "newton", "block_smo", "projected_gradient")
 MACHINE_SOLVERS = ("auto", *_DUAL, *_FIRST_ORDER, *_PERCEPTRONS)
+FREE_SOLVERS = ("auto", "coordinate_ascent", "interior_point")  # of Crammer-Singer
+_PAIR_SOLVERS = ("auto", "newton", *_FIRST_ORDER)
 _HINGES = ("hinge", "squared_hinge")
 
 _LIMITS = dict.fromkeys(("tol", "max_passes", "max_time", "seed"), _ANY)
@@ -82,7 +92,7 @@ _CRAMMER_SINGER = {
     **_STRUCTURED,
     "loss": ("zero_one",),
     "multi_class": ("crammer-singer",),
-    "intercept": ("penalized", "none"),
+    "intercept": ("penalized", "free", "none"),
     "class_weight": _ANY,
     "solver": (*_STRUCTURED_SOLVERS, "coordinate_ascent", "interior_point"),
 }
@@ -102,10 +112,17 @@ _AUC = {
     **dict.fromkeys(("tol", "max_passes", "max_time"), _ANY),
     "C_per": ("row", "pair"),
     "loss": _HINGES,
+    "solver": _PAIR_SOLVERS,
     "class_weight": _ANY,
     "warm_start": _ANY,
 }
 _SEQUENCES = {**_STRUCTURED, "loss": ("hamming", "normalized_hamming"), "min_count": _ANY, "forbidden": _ANY}
+_HARD_MARGIN = {
+    **{option: values for option, values in _MACHINE.items() if option != "nu"},
+    "loss": ("hinge",),
+    "solver": ("auto", "coordinate_ascent", "interior_point", "projected_gradient", *_FIRST_ORDER),
+}
+_RANKER = Learner("SVMRanker", {"C": _ANY, **_LIMITS, "loss": _HINGES, "solver": _PAIR_SOLVERS, "warm_start": _ANY})
 _ROWS = {"zero_based": "svmlight"}
 _LINEAR_ROWS = {**_ROWS, "memory": "svmlight"}  # of linear machines, which leave rows in files
 
@@ -118,17 +135,25 @@ TASKS = {
             Learner("MulticlassSVM", _CRAMMER_SINGER),
             Learner("SVMClassifier", {**_CLASSIFIER, "multi_class": ("ovr", "ovo")}),
         ),
+        reading=_LINEAR_ROWS,
+        predicting=("scores",),
+    ),
+    "binary": Entry(
+        "binary",
+        ("svmlight",),
+        (Learner("SVMClassifier", _CLASSIFIER),),
+        Learner("HardMarginSVM", _HARD_MARGIN),
         _LINEAR_ROWS,
         ("scores",),
     ),
-    "binary": Entry("binary", ("svmlight",), (Learner("SVMClassifier", _CLASSIFIER),), _LINEAR_ROWS, ("scores",)),
-    "auc": Entry("auc", ("svmlight",), (Learner("AUCClassifier", _AUC),), _LINEAR_ROWS, ("scores",)),
-    "regression": Entry("regression", ("svmlight",), (Learner("SVMRegressor", _REGRESSOR),), _LINEAR_ROWS),
-    "one-class": Entry("one_class", ("svmlight",), (Learner("OneClassSVM", _ONE_CLASS),), _ROWS, ("scores",)),
+    "auc": Entry("auc", ("svmlight",), (Learner("AUCClassifier", _AUC),), None, _LINEAR_ROWS, ("scores",)),
+    "regression": Entry("regression", ("svmlight",), (Learner("SVMRegressor", _REGRESSOR),), None, _LINEAR_ROWS),
+    "one-class": Entry("one_class", ("svmlight",), (Learner("OneClassSVM", _ONE_CLASS),), None, _ROWS, ("scores",)),
     "ranking": Entry(
         "ranking",
         ("svmlight",),
-        (Learner("SVMRanker", {"C": _ANY, **_LIMITS, "loss": _HINGES, "warm_start": _ANY}),),
+        (_RANKER,),
+        _RANKER,
         _LINEAR_ROWS,
         mark=r"\s*\S+\s+qid:\d",
     ),
@@ -136,8 +161,8 @@ TASKS = {
         "sequence",
         ("columns", "crfsuite"),
         (Learner("SequenceSVM", _SEQUENCES),),
-        {"template": "columns", "separator": "columns"},
-        ("k_best", "confidence"),
+        reading={"template": "columns", "separator": "columns"},
+        predicting=("k_best", "confidence"),
     ),
     "tree": Entry("tree", ("brackets",), (Learner("TreeSVM", {**_STRUCTURED, "loss": ("constituents", "zero_one")}),)),
 }
@@ -153,7 +178,7 @@ def task_of(format: str, rows: Sequence[str] = ()) -> str:
 
 def serving(estimator: str) -> list[str]:
     """The tasks that an estimator of this name serves."""
-    return [task for task, entry in TASKS.items() if any(estimator == learner.estimator for learner in entry.learners)]
+    return [task for task, entry in TASKS.items() if any(estimator == learner.estimator for learner in entry.everyone)]
 
 
 def values_of(option: str) -> dict[tuple[str, ...], list[str]]:
