@@ -9,7 +9,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,17 @@ def need(*parts: str) -> Path:
     if not path.exists():
         sys.exit(f"data file {path} is missing; set MAXMARGIN_DATA to the folder that holds the data sets")
     return path
+
+
+def known(words: list[str], names: Iterable[str]) -> list[str]:
+    """The words of the command line; leaves with a clear line when one of them is none of these names."""
+    names = list(names)
+    for word in words:
+        if word not in names:
+            there = f"known ones: {', '.join(names)}" if names else "it takes none"
+            print(f"{Path(sys.argv[0]).name}: unknown name {word!r}; {there}", file=sys.stderr)
+            sys.exit(2)
+    return words
 
 
 class Meter:
@@ -60,8 +71,10 @@ def child(script: str, *arguments: str) -> dict[str, Any]:
         env={**os.environ, **ONE_THREAD},
         stdout=subprocess.PIPE,
         text=True,
-        check=True,
+        check=False,
     )
+    if done.returncode:  # it has said why
+        sys.exit(f"{Path(script).name} {' '.join(arguments)}: ended with {done.returncode}")
     out: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
     return out
 

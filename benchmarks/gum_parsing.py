@@ -20,7 +20,7 @@ import json
 import sys
 from typing import Any
 
-from common import Meter, child, need, verdict
+from common import Meter, child, known, need, verdict
 
 C = 0.2
 SMOOTHING = 3.0
@@ -205,6 +205,7 @@ def main() -> bool:
 
 if __name__ == "__main__":
     what = sys.argv[1] if len(sys.argv) > 1 else "main"
+    known([what], ("main", "svm", "pcfg", "solver", "choose", "agree"))
     if what in ("svm", "pcfg"):
         print(json.dumps(run(what)))
     elif what == "solver":

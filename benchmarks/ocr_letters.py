@@ -12,7 +12,7 @@ import json
 import sys
 import time
 
-from common import child, medians, need, verdict
+from common import child, known, medians, need, verdict
 
 LAMBDA = 0.01
 
@@ -89,7 +89,7 @@ def main(runs: int = 3) -> bool:
 
 
 if __name__ == "__main__":
-    what = sys.argv[1:] or ["main"]
+    what = known(sys.argv[1:], ("main", "fast", "plain")) or ["main"]
     if what[0] in ("fast", "plain"):
         print(json.dumps({"fast": fast, "plain": plain}[what[0]]()))
     else:

@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from common import Meter, child, verdict
+from common import Meter, child, known, verdict
 
 LAMBDA = 1e-3
 FEATURES = 20
@@ -92,4 +92,5 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["measure"]:
         print(json.dumps(measure(int(sys.argv[2]), float(sys.argv[3]))))
     else:
+        known(sys.argv[1:], ("measure",))
         sys.exit(0 if main() else 1)

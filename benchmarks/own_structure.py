@@ -294,4 +294,9 @@ def main() -> bool:
 
 
 if __name__ == "__main__":
+    import sys
+
+    from common import known
+
+    known(sys.argv[1:], ())
     raise SystemExit(0 if main() else 1)

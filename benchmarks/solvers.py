@@ -14,7 +14,7 @@ import statistics
 import sys
 
 import ocr_letters
-from common import child, verdict
+from common import child, known, verdict
 
 import linear
 
@@ -99,6 +99,7 @@ def main(problems: list[str] | None = None) -> bool:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["measure"]:
+        known(sys.argv[2:3], PROBLEMS)
         print(json.dumps(measure(*sys.argv[2:])))
     else:
-        sys.exit(not main(sys.argv[1:]))
+        sys.exit(not main(known(sys.argv[1:], PROBLEMS)))

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 
-from common import ONE_THREAD, verdict
+from common import ONE_THREAD, known, verdict
 
 
 def wall(command: list[str], runs: int = 5, **environment: str) -> float:
@@ -75,6 +75,7 @@ def main(runs: int = 3) -> bool:
 
 
 if __name__ == "__main__":
+    known(sys.argv[1:], ("compile", "wall"))
     if "compile" in sys.argv:
         compile_seconds()
     else:

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from common import child, medians, need, verdict
+from common import child, known, medians, need, verdict
 
 _PARTS, _ROWS = 4, 38_000  # parts of 50 MB
 _LIMIT = 20_000_000
@@ -123,4 +123,5 @@ if __name__ == "__main__":
     what = sys.argv[1:] or ["main"]
     if what[0] == "main":
         sys.exit(0 if main() else 1)
+    known(what[:1], ("main", "mapped", "rates"))
     print(json.dumps(mapped(what[1]) if what[0] == "mapped" else rates(what[1], int(what[2]))))

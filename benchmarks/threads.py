@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from common import verdict
+from common import known, verdict
 
 BAR = 1.6
 
@@ -101,6 +101,7 @@ def main(names: list[str] | None = None) -> bool:
 if __name__ == "__main__":
     what = sys.argv[1:]
     if what and what[0] == "measure":
+        known(what[1:], WORK)
         print(json.dumps(measure(what[1])))
     else:
-        sys.exit(0 if main(what) else 1)
+        sys.exit(0 if main(known(what, WORK)) else 1)
