@@ -90,7 +90,7 @@ class Machine(MarginEstimator):
     def _ends(self, n: int, *, by_kernel: bool) -> Ends:
         """Where the problems of a fit to ``n`` rows will end, begun where those of the last one ended if asked to."""
         before = vars(self).get("_warm", ("", None))[1] if self.warm_start else None
-        return Ends(n, by_kernel, before)
+        return Ends(n, by_kernel, before, wanted=bool(self.warm_start))
 
     def _keep_ends(self, ends: Ends) -> None:
         ends.before = None

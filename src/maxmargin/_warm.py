@@ -70,13 +70,15 @@ class Encoded:
 class Ends:
     """Where the problems of a fit ended, in their order; ``before`` are those of an earlier fit.
 
-    Coefficients are kept for all ``n`` rows of the data, as other rows may count in the next fit. Where a list of
-    ``scores`` is given, linear problems on all rows add those that they end with.
+    Where no other fit follows nothing is ``wanted``, and nothing kept. Coefficients are kept for all ``n`` rows of the
+    data, as other rows may count in the next fit. Where a list of ``scores`` is given, linear problems on all rows add
+    those that they end with.
     """
 
     n: int
     by_kernel: bool
     before: Ends | None = None
+    wanted: bool = True
     scores: list[Reals] | None = None
     ends: list[tuple[tuple[Reals, ...], Reals, str]] = field(default_factory=list)
 
@@ -96,6 +98,8 @@ class Ends:
 
         ``w`` are the weights, in pieces that follow one another; of a kernel machine they are the thresholds.
         """
+        if not self.wanted:
+            return
         everywhere = np.zeros(self.n)
         everywhere[rows] = beta
         self.ends.append((w, everywhere, solver))

@@ -183,14 +183,14 @@ class SVMRegressor(RegressorMixin, KernelMachine):
         if 0.0 < largest < 1.0 / _LARGEST:
             raise DataError(f"y has no value above {largest:.3g} in size: too small; scale y up")
         weight = check_sample_weight(sample_weight, len(target))
-        number = np.unique(target, return_inverse=True)[1]
         ends = self._ends(len(target), by_kernel=self._by_kernel)
-        X, order, weight = self._counted(X, number, weight)
+        X, order, weight = self._counted(X, np.unique(target, return_inverse=True)[1], weight)
         target = target[order]
         if self._by_kernel:
             result = self._fit_by_kernel(X, order, weight, target, solver, ends)
         else:
             result = self._fit_linear_rows(X, order, weight, target, solver, ends)
+        result.release()  # before more is made for the notes
         self._keep_ends(ends)
         notes = self._notes_on(X)
         flat = not np.any(self.coef_ if "coef_" in vars(self) else self.dual_coef_)

@@ -265,8 +265,8 @@ def test_options_that_do_not_belong_together(run: Run, ok: Run, two: str) -> Non
             "--loss hinge cannot go with task multiclass, which has zero_one (hinge: multicl",
         ),
         (
-            "train two.svm --intercept free",
-            "--intercept free cannot go with task multiclass, which has penalized, none",
+            "train two.svm --intercept free --solver n_slack",
+            "--solver n_slack cannot go with --intercept free, which has auto",
         ),
         (
             "train two.svm --multi-class crammer-singer --kernel rbf",

@@ -158,8 +158,9 @@ def make(learner: Learner, values: dict[str, Any]) -> Any:
 
 def _as_parameters(option: str, value: Any, learner: Learner) -> dict[str, Any]:
     if option == "intercept":
-        both = {"fit_intercept": value != "none", "penalize_intercept": value == "penalized"}
-        return both if "free" in learner.options[option] else {"fit_intercept": both["fit_intercept"]}
+        if value == "none" or "free" not in learner.options[option]:
+            return {"fit_intercept": value != "none"}
+        return {"fit_intercept": True, "penalize_intercept": value == "penalized"}
     if option == "warm_start":
         return {"warm_start": True}
     # estimators of their own

@@ -158,9 +158,9 @@ class LinearTask:
         return warm_dual(terms, warm.beta, square, balanced=self.intercept == "free")
 
     def weights_of(self, beta: Reals) -> Reals:
-        """Weights of a dual point; 0 for a free intercept."""
+        """Weights of a dual point; 0 for a free intercept. The coefficients are kept: leave them as they are."""
         if self.sums is None or not np.array_equal(self.sums[0], beta):
-            self.sums = (beta.copy(), self.rows.combined(beta))
+            self.sums = (beta, self.rows.combined(beta))
         w = self.sums[1]
         if self.intercept == "none":
             return w.copy()
