@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -11,7 +12,7 @@ import threading
 import time
 import tracemalloc
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -208,6 +209,34 @@ def test_history_is_one_record_a_pass(case: Case) -> None:
 # Ctrl-C
 
 
+@pytest.fixture
+def usual_handler() -> Iterator[None]:
+    """An interrupt at the last line of a run may leave the handler of that run behind."""
+    yield
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.mark.usefixtures("usual_handler")
+def test_a_handler_left_behind_does_not_take_the_next_interrupts() -> None:
+    X, y = np.eye(4), [0, 1, 0, 1]
+    left = Deadline()
+    run = left.watching()
+    run.__enter__()
+    left.watched = False  # as after an interrupt before the handler was taken away
+
+    def swallow(record: Any, w: Any) -> None:
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+
+    for _ in range(2):
+        model = SVMClassifier(100.0, tol=0.0, max_passes=100_000, callback=swallow)
+        with pytest.raises(KeyboardInterrupt, match="keeps the best model so far"):
+            model.fit(X, y)
+        assert model.certificate_.passes <= 3
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.usefixtures("usual_handler")
 @pytest.mark.parametrize("solver", SOLVERS, ids=named)
 def test_an_interrupt_at_any_line_leaves_a_true_certificate_or_none(case: Case, solver: Any) -> None:
     """KeyboardInterrupt is raised at lines all over the library; what comes out must be right."""

@@ -39,10 +39,13 @@ class Deadline:
         A time of :func:`clock`; infinite when there is no limit.
     interrupted : bool
         Whether Ctrl-C has been pressed.
+    watched : bool
+        Whether a run goes on.
     """
 
     at: float = math.inf
     interrupted: bool = False
+    watched: bool = False
 
     @property
     def left(self) -> float:
@@ -63,22 +66,29 @@ class Deadline:
         Python raises KeyboardInterrupt wherever it is; where that is inside the compiler library, which looks up the
         functions among the arguments of a kernel, the exception is lost (seen in every second attempt with tiny
         passes). So it is written down as well. A handler of the user's own is left alone, as are other threads, which
-        never see the signal; the handler there was is back when the run ends.
+        never see the signal; the handler there was is back when the run ends. One of an earlier run, which an interrupt
+        at the very end of it has left behind, is no user's own.
         """
-        if (
-            threading.current_thread() is not threading.main_thread()
-            or signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+        before = signal.getsignal(signal.SIGINT)
+        run = getattr(before, "deadline", None)
+        if threading.current_thread() is not threading.main_thread() or (
+            before is not signal.default_int_handler and run is None
         ):
             yield
             return
+        if run is not None and not run.watched:
+            before = signal.default_int_handler
 
         def handler(number: int, frame: Any) -> None:
             self.interrupted = True
             raise KeyboardInterrupt
 
+        vars(handler)["deadline"] = self
+        self.watched = True
         signal.signal(signal.SIGINT, handler)
         try:
             yield
         finally:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+            self.watched = False
+            signal.signal(signal.SIGINT, before)
             self.interrupted = False
