@@ -268,7 +268,7 @@ def test_data_that_cannot_be_learned_from(change: Any, message: str) -> None:
         ({"loss": 1e200 * (1 - np.eye(3))}, r"loss times label_weight has an entry of 1e\+200: too large"),
         ({"min_count": 100}, r"no attribute occurs in min_count = 100 tokens or more \(.* in \d+\): .*lower min_count"),
         ({"solver": "newtn"}, "unknown solver 'newtn'; solver must be one of"),
-        ({"solver": "newton"}, "solver 'newton' is not for structured machines: it is for linear machines and"),
+        ({"solver": "newton"}, "solver 'newton' is not for structured machines: it is for linear machines, "),
     ],
 )
 def test_bad_parameters_are_refused_by_name(parameters: Any, message: str) -> None:
