@@ -10,7 +10,7 @@ from typing import Any
 from sklearn.base import clone, is_regressor
 
 from ._estimator import MarginEstimator
-from .errors import DataError
+from .errors import DataError, InseparableError
 from .problem import Certificate
 from .solvers.loop import Record
 
@@ -181,6 +181,8 @@ def compare_fits(
     """The same for any way to fit a copy, and any test loss of a fitted one; ``after`` sees each run at once."""
     if isinstance(solvers, str):
         solvers = [solvers]
+    if solvers is not None and not isinstance(solvers, Iterable):
+        raise ValueError(f"compare_solvers: solvers must be a list of names or of solvers, not {solvers!r}")
     wanted: Sequence[Any] = solver_names(estimator) if solvers is None else list(solvers)
     known = estimator._solver_names()
     for solver in wanted:
@@ -215,6 +217,8 @@ def _run(
         # first a short fit, so that no time goes to compiling
         _timed(clone(model).set_params(max_passes=2), fit)
         seconds = _timed(model, fit)
+    except InseparableError:  # the data have no answer, whatever the solver
+        raise
     except ValueError as error:
         return SolverRun(name, refused=str(error))
     certificate, points = model.certificate_, []

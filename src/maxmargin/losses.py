@@ -12,6 +12,7 @@ of the American Statistical Association, 2006), Theorem 2.
 from __future__ import annotations
 
 import math
+import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -44,6 +45,10 @@ _POINTS = 2001
 _FAR = 1e8
 _BESIDE = 1e-9
 _GRID = (-30.0, 30.0)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
 class Loss(ABC):
@@ -207,7 +212,7 @@ class Logistic(MarginLoss):
     name = "logistic"
 
     def __init__(self, base: float = math.e) -> None:
-        if not (math.isfinite(base) and base > 1.0):
+        if not (_is_number(base) and math.isfinite(base) and base > 1.0):
             raise ValueError(f"base must be a number above 1, not {base!r}")
         self.base = base
         self._unit = 1.0 / math.log(base)
@@ -401,7 +406,7 @@ class CustomLoss(MarginLoss):
             if not callable(given) and (what, given) != ("bend", None):
                 raise ValueError(f"{what} must be a function of an array of margins, not {given!r}")
         low, high = self.grid
-        if not (math.isfinite(low) and math.isfinite(high) and low < 0.0 < high):
+        if not (_is_number(low) and _is_number(high) and -math.inf < low < 0.0 < high < math.inf):
             raise ValueError(f"grid must be two numbers around 0, not {self.grid!r}")
         _check_on_grid(self)
         ends = self.derivative(np.array([-_FAR, _FAR]))
@@ -622,6 +627,6 @@ def _entropy(p: Reals) -> Reals:
 
 
 def _width(epsilon: float) -> float:
-    if not (math.isfinite(epsilon) and epsilon >= 0.0):
+    if not (_is_number(epsilon) and math.isfinite(epsilon) and epsilon >= 0.0):
         raise ValueError(f"epsilon must be a number of at least 0, not {epsilon!r}")
     return float(epsilon)

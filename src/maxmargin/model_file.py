@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from ._partial_fit import stream_parts, take_stream_parts
 from .data.container import Contents, read_container, write_container
 from .errors import ModelFileError
-from .losses import MARGIN_LOSSES, Logistic, MarginLoss
+from .losses import MARGIN_LOSSES, EpsilonInsensitive, MarginLoss, SquaredEpsilonInsensitive
 from .problem import Certificate
 from .solvers.loop import Record
 from .status import Status
@@ -275,7 +275,12 @@ class _Encoder:
         if isinstance(value, np.ndarray):
             return self._array(value, what, name)
         if kind in _LOSSES.values():
-            return {"loss": [value.name, float(value.base)] if isinstance(value, Logistic) else [value.name]}
+            return {
+                "loss": [
+                    value.name,
+                    *(float(getattr(value, each)) for each in ("base", "epsilon") if hasattr(value, each)),
+                ]
+            }
         raise ModelFileError(
             f"{what} {value!r:.80} is of type {kind.__name__}; a model file keeps str, int, float, bool, NumPy scalars "
             "and tuples, lists, sets and dicts of these"
@@ -341,7 +346,9 @@ class _Decoder:
         return _COLLECTIONS[kind](items)
 
 
-_LOSSES: dict[str, Any] = {name: type(loss) for name, loss in MARGIN_LOSSES.items() if loss.convex}
+_LOSSES: dict[str, Any] = {name: type(loss) for name, loss in MARGIN_LOSSES.items() if loss.convex} | {
+    loss.name: loss for loss in (EpsilonInsensitive, SquaredEpsilonInsensitive)
+}
 _COLLECTIONS: dict[str, Any] = {"tuple": tuple, "set": set, "frozenset": frozenset}
 _SCALARS: dict[str, Any] = {
     "bool": np.bool_,

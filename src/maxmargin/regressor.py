@@ -16,12 +16,13 @@ from ._machine import check_epsilon, check_switches
 from ._partial_fit import Streams, can_stream, for_streams, used_rows
 from ._warm import Ends
 from .errors import DataError
+from .losses import EpsilonInsensitive, SquaredEpsilonInsensitive
 from .solvers.base import WarmStart
 from .solvers.linear.folding import fold
 from .solvers.linear.rows import Rows
 from .solvers.loop import Result
 from .structures.values import check_sparse
-from .terms import insensitive, squared_insensitive
+from .terms import Terms, insensitive, squared_insensitive
 
 __all__ = ["SVMRegressor"]
 
@@ -49,7 +50,10 @@ class SVMRegressor(RegressorMixin, KernelMachine):
         Instead of ``epsilon``, which is found then: a bound of the share of errors outside the tube from above and of
         support vectors from below (Schoelkopf, Smola, Williamson, Bartlett 2000). The certificate is that of
         ``1/2 |w|^2 + C sum_i s_i (nu epsilon + (|y_i - f_i| - epsilon)_+)``.
-    loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
+    loss : {"epsilon_insensitive", "squared_epsilon_insensitive"} or an object of these losses, \
+default="epsilon_insensitive"
+        An object of :class:`~maxmargin.losses.EpsilonInsensitive` or of its square has an ``epsilon`` of its own, which
+        counts.
     fit_intercept : bool, default=True
         Learn an intercept ``b``; it is not penalised.
     penalize_intercept : bool, default=False
@@ -116,7 +120,8 @@ class SVMRegressor(RegressorMixin, KernelMachine):
         coef0: float = 0.0,
         degree: int = 3,
         nu: float | None = None,
-        loss: Literal["epsilon_insensitive", "squared_epsilon_insensitive"] = "epsilon_insensitive",
+        loss: Literal["epsilon_insensitive", "squared_epsilon_insensitive"]
+        | EpsilonInsensitive = "epsilon_insensitive",
         fit_intercept: bool = True,
         penalize_intercept: bool = False,
         tol: float = 1e-3,
@@ -169,10 +174,8 @@ class SVMRegressor(RegressorMixin, KernelMachine):
         """
         solver = self._check_machine()
         check_switches(self)
-        check_epsilon(self)
-        if self.loss not in _LOSSES:
-            raise ValueError(f"loss must be one of {sorted(_LOSSES)}, not {self.loss!r}")
-        if self.nu is not None and self.loss != "epsilon_insensitive":
+        self._check_loss()
+        if self.nu is not None and self._tube[0] != "epsilon_insensitive":
             raise ValueError("SVMRegressor: nu is for the loss epsilon_insensitive")
         check_sparse(X)
         X, target = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=True)
@@ -196,16 +199,37 @@ class SVMRegressor(RegressorMixin, KernelMachine):
         flat = not np.any(self.coef_ if "coef_" in vars(self) else self.dual_coef_)
         if self.nu is None and flat and result.certificate.primal == 0.0:
             notes.append(
-                f"all targets are within epsilon={self.epsilon:g} of {self.intercept_:.6g}: all weights are 0; "
+                f"all targets are within epsilon={self._tube[1]:g} of {self.intercept_:.6g}: all weights are 0; "
                 "a smaller epsilon would use the features"
             )
         if self.nu is None:
-            terms = _LOSSES[self.loss](target, self._costs(weight), float(self.epsilon))
+            terms = self._terms(target, self._costs(weight))
             zero = self._zero_is_best(result.certificate, terms)
             notes += self._notes_on_zero([zero], "tell the targets from each other", notes)
         self._keep_notes(notes)
         self._take_over([result])
         return self
+
+    def _check_loss(self) -> None:
+        check_epsilon(self)
+        if type(self.loss) not in (EpsilonInsensitive, SquaredEpsilonInsensitive) and (
+            not isinstance(self.loss, str) or self.loss not in _LOSSES
+        ):
+            raise ValueError(
+                f"loss must be one of {sorted(_LOSSES)} or an object of EpsilonInsensitive or "
+                f"SquaredEpsilonInsensitive, not {self.loss!r}"
+            )
+
+    @property
+    def _tube(self) -> tuple[str, float]:
+        """Name of the loss and half the width of its tube."""
+        if isinstance(self.loss, str):
+            return self.loss, float(self.epsilon)
+        return self.loss.name, float(self.loss.epsilon)
+
+    def _terms(self, target: Reals, c: Reals) -> Terms:
+        name, epsilon = self._tube
+        return _LOSSES[name](target, c, epsilon)
 
     def _solver_names(self) -> list[str]:
         return [name for name in super()._solver_names() if "perceptron" not in name]
@@ -217,7 +241,7 @@ class SVMRegressor(RegressorMixin, KernelMachine):
         """
         free = self._intercept == "free"
         middle = 0.5 * float(target.max()) + 0.5 * float(target.min()) if free else 0.0
-        if np.abs(target - middle).max() > self.epsilon:
+        if np.abs(target - middle).max() > self._tube[1]:
             return None
         held = self._intercept if not self._by_kernel else "free" if free else "none"
         w = np.zeros(size + (held != "none"))
@@ -254,9 +278,7 @@ class SVMRegressor(RegressorMixin, KernelMachine):
         """
         self._check_parameters()
         check_switches(self)
-        check_epsilon(self)
-        if self.loss not in _LOSSES:
-            raise ValueError(f"loss must be one of {sorted(_LOSSES)}, not {self.loss!r}")
+        self._check_loss()
         streams: Streams | None = vars(self).get("_streams")
         if streams is not None:
             streams.check(self)
@@ -273,9 +295,9 @@ class SVMRegressor(RegressorMixin, KernelMachine):
             start = float(np.average(target, weights=weight)) if self._intercept == "free" else 0.0
             streams = self._streams = Streams(self, 1, start)
         target = target - streams.start
-        streams.each[0].take(Rows(X), _LOSSES[self.loss](target, weight, float(self.epsilon)), weight, target)
+        streams.each[0].take(Rows(X), self._terms(target, weight), weight, target)
         coef, intercept = streams.weights()
-        self.coef_, self.intercept_, self.epsilon_ = coef[0], float(intercept[0]), float(self.epsilon)
+        self.coef_, self.intercept_, self.epsilon_ = coef[0], float(intercept[0]), self._tube[1]
         streams.take_over(self, len(order))
         return self
 
@@ -288,7 +310,7 @@ class SVMRegressor(RegressorMixin, KernelMachine):
         solver: Any,
         ends: Ends,
     ) -> Result:
-        terms, d = _LOSSES[self.loss](target, self._costs(weight), float(self.epsilon)), X.shape[1]
+        terms, d = self._terms(target, self._costs(weight)), X.shape[1]
         warm = ends.start(order, d + bool(self.fit_intercept)) or self._start_in_tube(target, d)
         folded = fold(Rows(X))
         result = self._fit_linear(folded, terms, weight, solver, signs=False, warm=warm)
@@ -297,7 +319,7 @@ class SVMRegressor(RegressorMixin, KernelMachine):
         self.intercept_ = float(result.w[mine:].sum())  # of one, or none
         ends.keep(order, (self.coef_, result.w[mine:].copy()), result.dual_point.beta, result.certificate.solver)
         self._keep_dual(order, [dual_of(result, mine)])
-        self.epsilon_ = float(self.epsilon)
+        self.epsilon_ = self._tube[1]
         return result
 
     def _fit_by_kernel(
@@ -311,11 +333,11 @@ class SVMRegressor(RegressorMixin, KernelMachine):
     ) -> Result:
         kernel, n, C = self._make_kernel(X, weight), len(order), float(self.C)
         if self.nu is None:
-            terms = _LOSSES[self.loss](target, self._costs(weight), float(self.epsilon))
+            terms = self._terms(target, self._costs(weight))
             warm = ends.start(order, int(self._intercept == "free")) or self._start_in_tube(target, len(target))
             result = self._fit_kernel(kernel, X, terms, weight, solver, C=C, signs=False, warm=warm)
             self.intercept_ = self._intercept_of(result.w[:n], result.w[n:])
-            self.epsilon_ = float(self.epsilon)
+            self.epsilon_ = self._tube[1]
         else:
             terms, totals, group = nu_for_values(target, self._costs(weight), float(self.nu))
             result = self._fit_kernel(

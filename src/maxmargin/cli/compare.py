@@ -38,7 +38,7 @@ def run(args: Namespace) -> int:
     from ..compare import compare_fits, solver_names
 
     known = solver_names(model)
-    wanted = known if args.solvers is None else args.solvers.split(",")
+    wanted = known if args.solvers is None else [one.strip() for one in args.solvers.split(",")]
     if unknown := [solver for solver in wanted if solver not in ("auto", *known)]:
         raise UsageError(f"--solvers: no solver {unknown[0]!r} here; there are {', '.join(known)}")
     form = "" if args.multi_class or not (form := form_of(args, name, learner)) else f" (--multi-class {form})"
@@ -59,6 +59,8 @@ def run(args: Namespace) -> int:
         raise
     except DataError as error:
         raise task.explained(error, model, examples, source, settings) from None
+    if not any(one.certificate for one in found.runs):
+        raise UsageError(f"no solver can be tried: {found.runs[0].refused}")
     print(found)
     if args.picture is not None:
         from ..plots import CompareDisplay

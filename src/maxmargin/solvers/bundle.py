@@ -24,6 +24,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -71,7 +72,7 @@ class Bundle:
     keep_rounds: int = 50
 
     def __post_init__(self) -> None:
-        if self.radius is not None and not (math.isfinite(self.radius) and self.radius > 0.0):
+        if self.radius is not None and not (isinstance(self.radius, Real) and 0.0 < self.radius < math.inf):
             raise ValueError(f"radius must be a positive finite number or None, not {self.radius!r}")
         if not 0.0 < self.share <= 1.0:
             raise ValueError(f"share must be above 0 and at most 1, not {self.share!r}")
