@@ -8,7 +8,9 @@ import numbers
 import os
 import sys
 import warnings
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from enum import Enum
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -25,11 +27,11 @@ from .solvers.base import WarmStart
 from .solvers.loop import Record, Result, minimize
 from .solvers.oracle import Oracle
 from .status import Status
-from .structures.values import as_reals
+from .structures.values import as_reals, loss_fault
 
 __all__ = [
-    "LabelIndex", "MarginEstimator", "check_lengths", "check_number", "check_one_kind", "check_sample_weight",
-    "choose_solver", "resolve_n_jobs", "warn_caller",
+    "LabelIndex", "MarginEstimator", "check_label", "check_lengths", "check_number", "check_one_kind",
+    "check_sample_weight", "choose_solver", "costs_of_labels", "labels_as_given", "resolve_n_jobs", "warn_caller",
 ]  # fmt: skip
 
 Reals = NDArray[np.float64]
@@ -53,15 +55,21 @@ class LabelIndex:
     """Labels of any hashable type and their numbers: sorted where they can be sorted, else by first occurrence."""
 
     def __init__(self, labels: Iterable[Hashable]) -> None:
-        distinct = list(dict.fromkeys(labels))
+        self.labels: list[Any] = list(dict.fromkeys(labels))
         try:
-            self.labels: list[Any] = sorted(distinct)
+            ordered: list[Any] = sorted(self.labels)  # type: ignore[type-var]
+            if all(a < b for a, b in pairwise(ordered)):  # sets have no such order: ``<`` is "is part of" there
+                self.labels = ordered
         except TypeError:
-            self.labels = distinct
+            pass
         self.number = {label: k for k, label in enumerate(self.labels)}
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    def numbers(self, labels: Iterable[Hashable]) -> NDArray[np.int64]:
+        """The number of each label, -1 for one that is not known."""
+        return np.array([self.number.get(label, -1) for label in labels], np.int64)
 
 
 class MarginEstimator(BaseEstimator):
@@ -363,6 +371,81 @@ def _kind_of(label_type: type) -> str:
     if issubclass(label_type, str):
         return "text"
     return "numbers" if issubclass(label_type, numbers.Real | np.bool_) else label_type.__name__
+
+
+def labels_as_given(y: Any) -> list[Any] | None:
+    """Labels that an array of text or numbers would not give back as they are: tuples, sets, bytes, members of an Enum...
+
+    Parameters
+    ----------
+    y : list, tuple or array-like
+        As given, before NumPy has made an array of a list.
+
+    Returns
+    -------
+    list of n labels, or None
+        None where ``y`` holds nothing but text, or nothing but numbers, has more than one dimension, or mixes text and
+        numbers: all that is for :func:`check_one_kind` and for scikit-learn to judge.
+
+    Raises
+    ------
+    DataError
+        When one of the labels cannot be one: names the first.
+    """
+    if isinstance(y, list | tuple):
+        labels = list(y)
+        several = bool(labels) and not any(isinstance(label, Hashable) for label in labels)  # rows of a matrix
+    else:
+        array = np.asarray(y)
+        if array.ndim != 1 or array.dtype.kind not in "OSc":
+            return None
+        labels, several = array.tolist(), False
+    kinds = {_kind_of(kind) if not issubclass(kind, Enum) else "members" for kind in set(map(type, labels))}
+    if several or kinds == {"text"} or kinds >= {"text", "numbers"}:
+        return None
+    if kinds == {"numbers"} and np.asarray(labels).dtype != object:  # else fractions, or integers of any size
+        return None
+    for i, label in enumerate(labels):
+        check_label(label, f"y[{i}]")
+    return labels or None
+
+
+def check_label(label: Any, where: str) -> None:
+    """Refuse what cannot be a label.
+
+    Raises
+    ------
+    DataError
+        When it is not hashable, or not equal to itself, as NaN and other signs of a missing value: begins with
+        ``where``.
+    """
+    try:
+        hash(label)
+        good = bool(label == label)
+    except (TypeError, ValueError):
+        good = False
+    if not good:
+        raise DataError(f"{where}: {' '.join(repr(label).split()):.60} cannot be a label; labels are hashable values")
+
+
+def costs_of_labels(loss: Callable[[Any, Any], Any], labels: Sequence[Any]) -> Reals:
+    """The matrix of ``loss(true, predicted)``, float64 of shape (n, n) for n labels.
+
+    Raises
+    ------
+    DataError
+        When a value is no number, not finite, negative, or not 0 for equal labels: names both labels.
+    """
+    costs = np.zeros((len(labels), len(labels)))
+    for i, true in enumerate(labels):
+        for j, predicted in enumerate(labels):
+            value = loss(true, predicted)
+            fault = loss_fault(value, of_truth=i == j)
+            if fault:
+                shown = [" ".join(repr(each).split()) for each in (true, predicted, value)]
+                raise DataError(f"loss({shown[0]:.40}, {shown[1]:.40}) is {shown[2]:.40}: {fault}")
+            costs[i, j] = float(value)
+    return costs
 
 
 def check_lengths(X: Any, y: Any, what: str = "sequences") -> None:

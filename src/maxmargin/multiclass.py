@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal
@@ -15,7 +16,17 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._class_weight import weights_of_rows, without_zero_classes
-from ._estimator import MarginEstimator, check_number, check_one_kind, check_sample_weight, choose_solver
+from ._estimator import (
+    LabelIndex,
+    MarginEstimator,
+    check_lengths,
+    check_number,
+    check_one_kind,
+    check_sample_weight,
+    choose_solver,
+    costs_of_labels,
+    labels_as_given,
+)
 from ._machine import check_margin, counted
 from ._notes import about_contradictions, about_scales, hard_margin, tell_hard_margin, tell_zero, zero_is_best
 from .data._mapped_rows import rows_of
@@ -43,8 +54,11 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
     ----------
     C : float, default=1.0
         Weight of the slacks; ``C = 1 / (lambda n)`` gives the lambda form.
-    loss : {"zero_one"} or array of shape (n_classes, n_classes), default="zero_one"
-        ``loss[true, predicted]``, rows and columns in the order of ``classes_`` (sorted).
+    loss : {"zero_one"}, array of shape (n_classes, n_classes) or callable, default="zero_one"
+        ``loss[true, predicted]``, rows and columns in the order of ``classes_``; or ``loss(true, predicted)`` of two
+        labels, a number of at least 0, and 0 for equal ones: the fit asks for it once for every pair. A callable stays
+        the parameter that it is, which a model file refuses: predictions need no loss, so
+        ``set_params(loss="zero_one")`` before saving.
     fit_intercept : bool, default=True
         Learn an intercept ``b_k`` for each class.
     penalize_intercept : bool, default=True
@@ -82,6 +96,8 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
+        Sorted; labels that are neither text nor numbers make an array of objects, which is in order of their first
+        occurrence where they cannot be sorted.
     coef_ : array of shape (n_classes, n_features)
     intercept_ : array of shape (n_classes,)
     certificate_ : Certificate
@@ -113,7 +129,7 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
         self,
         C: float = 1.0,
         *,
-        loss: Literal["zero_one"] | ArrayLike = "zero_one",
+        loss: Literal["zero_one"] | ArrayLike | Callable[[Any, Any], float] = "zero_one",
         fit_intercept: bool = True,
         penalize_intercept: bool = True,
         intercept_scaling: float = 1.0,
@@ -158,7 +174,7 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
         ----------
         X : array or sparse matrix of shape (n, d)
         y : array of shape (n,)
-            Classes of any type that can be sorted.
+            Classes of any hashable type: they come back as given. Text and numbers are not to be mixed.
         sample_weight : array of shape (n,), optional
             Factors ``s_i`` on the slacks; 0 leaves a row out, negative ones are refused.
         margin : array of shape (n,), optional
@@ -167,7 +183,8 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
         Raises
         ------
         ValueError
-            For invalid parameters or data (one class, NaN, wrong shapes): says which and where.
+            For invalid parameters or data (one class, NaN, wrong shapes): says which and where. For a loss that is NaN,
+            negative, no number, or not 0 for the truth: names the two labels.
         KeyboardInterrupt
             After Ctrl-C, with the best model so far already stored.
         """
@@ -178,24 +195,40 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
         self._check_parameters()
         solver = self._structured_solver()
         by_rows = self._check_intercept(solver)
-        check_one_kind(y)
+        given = labels_as_given(y)
+        if given is None:
+            check_one_kind(y)
+        else:  # numbers of the labels take their place: NumPy and scikit-learn need not know what they are
+            index = LabelIndex(given)
+            y = index.numbers(given)
         check_sparse(X)
-        X, truth = validate_data(self, X, y, accept_sparse="csr", dtype="numeric")
+        X, truth = validate_data(self, X, _plain(y), accept_sparse="csr", dtype="numeric")
         check_classification_targets(truth)
-        weight = without_zero_classes(self.class_weight, check_sample_weight(sample_weight, len(truth)), truth)
+        weight, class_weight = check_sample_weight(sample_weight, len(truth)), self.class_weight
+        if given is not None:
+            class_weight = _by_number(self.class_weight, index)
+        weight = without_zero_classes(class_weight, weight, truth)
         wanted = check_margin(margin, len(truth))
         counts = np.ones(len(truth), np.bool_) if weight is None else weight > 0
+        if given is not None:  # absent labels have no say in the order either
+            index = LabelIndex(given[i] for i in np.flatnonzero(counts).tolist())
+            absent = [label for label in dict.fromkeys(given) if label not in index.number]
+            both = LabelIndex.in_order([*index.labels, *absent])
+            truth, class_weight = both.numbers(given), _by_number(self.class_weight, both)
         classes = np.unique(truth[counts])  # a class whose rows all have weight 0 is absent
         number = np.minimum(np.searchsorted(classes, truth), len(classes) - 1)
+        names = classes if given is None else _objects(index.labels)
         if len(classes) < 2:
-            raise DataError(f"MulticlassSVM needs at least two classes; y has one class only: {classes.tolist()[0]!r}")
-        weight = weights_of_rows(self.class_weight, weight, classes, truth, counts)
+            raise DataError(f"MulticlassSVM needs at least two classes; y has one class only: {names.tolist()[0]!r}")
+        weight = weights_of_rows(class_weight, weight, classes, truth, counts)
         costs = None
-        if not isinstance(self.loss, str):
+        if callable(self.loss):
+            costs = costs_of_labels(self.loss, names.tolist())
+        elif not isinstance(self.loss, str):
             costs = as_reals(self.loss, "loss")
             check_largest(costs, "loss")
         elif self.loss != "zero_one":
-            raise ValueError(f"loss must be 'zero_one' or a cost matrix, not {self.loss!r}")
+            raise ValueError(f"loss must be 'zero_one' or a cost matrix, not {self.loss!r}, or a callable of two labels")
         structure = Multiclass(len(classes), costs)
         notes = about_scales(X, getattr(self, "feature_names_in_", None), shifts=self._free, C=float(self.C))
         n_features = X.shape[1]
@@ -221,7 +254,7 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
             used = weight[order]
             initial = None
             same = self.warm_start and hasattr(self, "coef_") and self.coef_.shape[1] == n_features
-            if same and np.array_equal(self.classes_, classes):
+            if same and self.classes_.tolist() == names.tolist():
                 initial = _joined(self.coef_, self.intercept_, constant)
             result = self._optimize(CompiledOracle(structure, encoded), weight, initial, order=order)
             at_zero = float(self.C) * float(used.sum())
@@ -232,7 +265,7 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
             result.certificate = replace(
                 found, risk_bound=found.risk_bound * share, training_risk=found.training_risk * share
             )
-        self._take(result, classes, constant)
+        self._take(result, names, constant)
         return self
 
     @property
@@ -350,11 +383,29 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
         predicted: NDArray[Any] = self.classes_[best]
         return predicted
 
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Share of the rows that are predicted right, of their weight where there are weights.
+
+        Raises
+        ------
+        DataError
+            When the numbers of rows and labels differ, or for bad weights.
+        """
+        labels = labels_as_given(y)
+        if labels is None and _is_plain(self.classes_):
+            return float(super().score(X, _plain(y), sample_weight))
+        predicted = self.predict(X).tolist()
+        if labels is None:
+            labels = np.asarray(y).tolist()
+        check_lengths(predicted, labels, "rows")
+        right = [bool(found == label) for found, label in zip(predicted, labels, strict=True)]
+        return float(np.average(right, weights=check_sample_weight(sample_weight, len(right))))
+
     def _to_parts(self) -> dict[str, Any]:
         """What a model file keeps, beyond the parameters and the figures."""
         names = getattr(self, "feature_names_in_", None)
         return {
-            "classes": self.classes_,
+            "classes": self.classes_ if _is_plain(self.classes_) else self.classes_.tolist(),
             "coef": self.coef_,
             "intercept": self.intercept_,
             "feature_names": None if names is None else names.tolist(),
@@ -363,9 +414,15 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
 
     def _from_parts(self, parts: dict[str, Any]) -> None:
         """Take over what :meth:`_to_parts` gave; a ValueError says what does not fit."""
-        classes, names = np.asarray(parts["classes"]), parts["feature_names"]
+        classes, names = parts["classes"], parts["feature_names"]
+        if isinstance(classes, list):  # of objects: an array of tuples would be one of two dimensions
+            if LabelIndex(classes).labels != classes:
+                raise ValueError("the classes must be two or more, each once, and sorted where they can be")
+            classes = _objects(classes)
+        elif len(np.unique(classes := np.asarray(classes))) != classes.size:
+            raise ValueError("the classes must be two or more, each once")
         coef, intercept = (np.ascontiguousarray(parts[name], np.float64) for name in ("coef", "intercept"))
-        if classes.ndim != 1 or len(classes) < 2 or len(np.unique(classes)) != len(classes):
+        if classes.ndim != 1 or len(classes) < 2:
             raise ValueError("the classes must be two or more, each once")
         if coef.ndim != 2 or len(coef) != len(classes) or intercept.shape != (len(classes),):
             raise ValueError(f"weights of shapes {coef.shape} and {intercept.shape} for {len(classes)} classes")
@@ -384,6 +441,36 @@ def solvers_by_rows() -> dict[str, Any]:
     from .solvers.linear.multiclass_interior_point import MulticlassInteriorPoint
 
     return {"auto": Automatic(), "coordinate_ascent": CrammerSinger(), "interior_point": MulticlassInteriorPoint()}
+
+
+def _objects(labels: list[Any]) -> NDArray[Any]:
+    """An array of the labels as they are, of one dimension also where they are tuples."""
+    return np.fromiter(labels, object, len(labels))
+
+
+def _is_plain(classes: NDArray[Any]) -> bool:
+    """Whether classes are text or numbers, which NumPy and scikit-learn know."""
+    return classes.dtype != object or all(isinstance(label, str) for label in classes.tolist())
+
+
+def _plain(y: Any) -> Any:
+    """Labels with numbers in an array of objects as an array of numbers, as they would be in a list."""
+    if getattr(y, "dtype", None) != object or isinstance(first := next(iter(np.ravel(y)), ""), str):
+        return y
+    array = np.asarray(y)
+    return np.asarray(array.tolist()) if array.ndim == 1 and isinstance(first, numbers.Real | np.bool_) else y
+
+
+def _by_number(class_weight: Any, index: LabelIndex) -> Any:
+    """``class_weight`` with the numbers of the labels in their places; refused here, where labels have names."""
+    if not isinstance(class_weight, dict):
+        return class_weight
+    for label, factor in class_weight.items():
+        if label not in index.number:
+            raise DataError(f"class_weight names the class {label!r}, which is not in y")
+        if not (isinstance(factor, numbers.Real) and 0 <= float(factor) < np.inf):
+            raise DataError(f"class_weight of {label!r} is {factor!r}; it must be finite and at least 0")
+    return {index.number[label]: factor for label, factor in class_weight.items()}
 
 
 def _canonical(X: Any) -> Any:

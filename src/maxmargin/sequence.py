@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from ._estimator import LabelIndex, MarginEstimator, check_lengths, check_number, check_sample_weight, resolve_n_jobs
 from .errors import DataError
 from .status import Status
-from .structures.attributes import AttributeIndex, Tokens, encode_tokens
+from .structures.attributes import AttributeIndex, Tokens, encode_tokens, least_weight
 from .structures.values import as_reals, check_largest
 
 __all__ = ["SequenceSVM"]
@@ -41,7 +41,8 @@ class SequenceSVM(MarginEstimator):
         Transitions that are never predicted; ``None`` stands for the start (first place) or the end (second place).
         ``"iob2"`` and ``"bioes"`` forbid what these schemes forbid.
     min_count : int, default=1
-        Attributes that occur in fewer tokens of the training data are ignored.
+        Attributes that occur in fewer tokens of the training data are ignored. The tokens of a sequence count with its
+        ``sample_weight``, as those of many copies would; fractions add up, and 1 ignores nothing.
     tol : float, default=1e-2
         Relative duality gap at which to stop.
     max_passes : int, default=100
@@ -165,7 +166,8 @@ class SequenceSVM(MarginEstimator):
         check_number(self, "min_count", low=1, integral=True)
         check_number(self, "completion_rounds", low=0, integral=True)
         check_lengths(X, y)
-        tokens, index = self._training_tokens(X)
+        weight = check_sample_weight(sample_weight, len(X))
+        tokens, index = self._training_tokens(X, weight)
         lengths = np.diff(tokens.start)
         y = [_labels(labels, i) for i, labels in enumerate(y)]
         for i, labels in enumerate(y):
@@ -173,7 +175,6 @@ class SequenceSVM(MarginEstimator):
                 raise DataError(f"sequence {i} has {lengths[i]} tokens but {len(labels)} labels")
         if not lengths.any():
             raise DataError("all sequences are empty: there is nothing to learn from")
-        weight = check_sample_weight(sample_weight, len(X))
         self.skipped_ = np.flatnonzero(lengths == 0).tolist()
         weight = np.ones(len(X)) if weight is None else weight
         kept = np.flatnonzero((weight > 0) & (lengths > 0))
@@ -183,7 +184,7 @@ class SequenceSVM(MarginEstimator):
             )
         if (weight == 0).any():  # as if they had not been given: labels and attributes of theirs are unknown
             X, y, weight = [X[i] for i in kept.tolist()], [y[i] for i in kept.tolist()], weight[kept]
-            tokens, index = self._training_tokens(X)
+            tokens, index = self._training_tokens(X, weight)
         weight = weight * (np.diff(tokens.start) > 0)
         labels = LabelIndex(label for sequence in y for label in sequence if label is not None)
         if not len(labels):
@@ -199,17 +200,17 @@ class SequenceSVM(MarginEstimator):
         self._fit_numbers(tokens, index, labels, flat, weight, initial)
         return self
 
-    def _training_tokens(self, X: Sequence[Any]) -> tuple[Tokens, AttributeIndex]:
+    def _training_tokens(self, X: Sequence[Any], weight: Reals | None) -> tuple[Tokens, AttributeIndex]:
         index = AttributeIndex()
         tokens = encode_tokens(X, index, grow=True)
         if self.min_count > 1 and tokens.indices is not None and len(tokens.indices):
-            counts = np.bincount(tokens.indices, minlength=len(index))
-            index = index.restricted(counts >= self.min_count)
+            counts = tokens.counts(weight)
+            index = index.restricted(counts >= least_weight(self.min_count))
             tokens = encode_tokens(X, index, grow=False)
             if not len(index) and tokens.dense is None:
                 raise DataError(
                     f"no attribute occurs in min_count = {self.min_count} tokens or more (the most frequent one in "
-                    f"{counts.max()}): there is nothing to learn from; lower min_count"
+                    f"{counts.max():.10g}): there is nothing to learn from; lower min_count"
                 )
         if not len(index) and tokens.dense is None and tokens.start[-1]:
             raise DataError("no token has any attribute: there is nothing to learn from")

@@ -38,7 +38,8 @@ class TreeSVM(MarginEstimator):
     functions, empty : bool, default=False
         Keep functional tags (``NP-SBJ``) and empty elements.
     min_count : int, default=1
-        Features that occur less often in the training sentences are ignored.
+        Features that occur less often in the training sentences are ignored. A sentence counts with its
+        ``sample_weight``, as many copies of it would; fractions add up, and 1 ignores nothing.
     tol : float, default=1e-2
         Relative duality gap at which to stop.
     max_passes : int, default=100
@@ -134,7 +135,8 @@ class TreeSVM(MarginEstimator):
         y : list of Tree
             Over the words of their sentences.
         sample_weight : array of shape (n_sentences,), optional
-            Factors on the slacks; 0 leaves a sentence out, negative ones are refused.
+            Factors on the slacks: weight 2 is two copies, for counts of words and features too (``min_count``, and the
+            5 occurrences from which spans see a word itself). 0 leaves a sentence out, negative ones are refused.
 
         Raises
         ------
@@ -163,6 +165,7 @@ class TreeSVM(MarginEstimator):
             functions=self.functions,
             empty=self.empty,
             min_count=self.min_count,
+            sample_weight=weight,
         )
         initial = None
         if self.warm_start and hasattr(self, "coef_") and _same(structure.state(), self.structure_.state()):

@@ -215,7 +215,7 @@ def test_tabs_let_cells_hold_spaces(ok: Run, run: Run, folder: Path) -> None:
     [
         ("x.svm", "1 1:2\n-1 2:x\n", "x.svm:2: the value is not a number: '2:x'"),
         ("x.svm", "1 1:2\n-1 abc\n2 1:1\n", "x.svm:2: expected <index>:<value>: 'abc'"),
-        ("x.svm", "1 1:2 1:3\n-1 2:1\n", "x.svm:1: an index occurs twice in one row: '1:'"),
+        ("x.svm", "1 1:2 1:3\n-1 2:1\n", "x.svm:1: an index occurs twice in one row: '1:3'"),
         ("x.svm", "1 1:2\n1 2:1\n", "x.svm: MulticlassSVM needs at least two classes; y has one class only: "),
         ("x.svm", "1 cost:0 1:2\n2 cost:0 2:1\n", "x.svm: the weight in the data is zero for every "),
         ("x.conll", "a b\nc\n\nd e\nf g\n", "x.conll:2: 1 columns where line 1 has 2"),

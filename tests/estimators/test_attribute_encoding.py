@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maxmargin.errors import DataError
-from maxmargin.structures.attributes import AttributeIndex, Tokens, encode_tokens
+from maxmargin.structures.attributes import AttributeIndex, Tokens, encode_tokens, least_weight
 
 
 def encoded(X: Any, names: Any = None, n_dense: int | None = None) -> tuple[Tokens, list[Any]]:
@@ -303,3 +303,25 @@ def test_an_index_at_rest_takes_little_memory() -> None:
         tracemalloc.stop()
     assert full > 45 * len(names)
     assert at_rest < 10 * len(names)
+
+
+def test_tokens_are_counted_with_the_weights_of_their_sequences(rng: np.random.Generator) -> None:
+    X = [[list(rng.choice(list("abcdef"), rng.integers(4))) for _ in range(rng.integers(5))] for _ in range(20)]
+    weight = rng.integers(0, 4, 20)
+    index = AttributeIndex("abcdefg")
+    tokens = encode_tokens(X, index, grow=False)
+    copies = encode_tokens([x for x, k in zip(X, weight) for _ in range(k)], index, grow=False)
+    np.testing.assert_array_equal(tokens.counts(weight.astype(float)), copies.counts())
+    np.testing.assert_array_equal(tokens.counts(np.full(20, 0.5)), tokens.counts() / 2)
+    assert tokens.counts().tolist() == [sum(c in token for x in X for token in x) for c in "abcdefg"]
+    assert encode_tokens([[], []], AttributeIndex(), grow=False).counts(np.ones(2)).tolist() == []
+
+
+@pytest.mark.parametrize("n", [3, 10, 1000, 10**6])
+def test_rounding_does_not_lose_an_occurrence(n: int) -> None:
+    """Ten times 0.1 is a little less than 1 in floating point."""
+    weights = np.full(10 * n, 0.1)
+    assert np.bincount(np.zeros(10 * n, int), weights)[0] >= least_weight(n)
+    assert np.bincount(np.zeros(10 * n, int), weights)[0] < least_weight(n + 1)
+    assert 0 < least_weight(1) <= 5e-324
+    assert n - 1 < least_weight(n) <= n

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from maxmargin import SequenceSVM
@@ -214,6 +215,27 @@ def test_rare_attributes_are_left_out() -> None:
     assert model.attributes_[0] == "w=the"
     with pytest.raises(DataError, match="no attribute occurs in min_count = 100 .*lower min_count"):
         SequenceSVM(min_count=100).fit(X, Y)
+
+
+@pytest.mark.parametrize("min_count", [1, 2, 3, 5])
+@pytest.mark.parametrize("weight", [[2, 1, 1, 1, 1, 1], [3, 0, 2, 1, 0, 2], [0, 1, 0, 4, 0, 0], [2] * 6])
+def test_rare_attributes_are_counted_with_the_weights(weight: list[int], min_count: int) -> None:
+    copies = [i for i, k in enumerate(weight) for _ in range(k)]
+    model = SequenceSVM(min_count=min_count, tol=1e-8, max_passes=2000, random_state=0)
+    weighted = clone(model).fit(X, Y, sample_weight=weight)
+    copied = clone(model).fit([X[i] for i in copies], [Y[i] for i in copies])
+    assert weighted.attributes_ == copied.attributes_
+    assert weighted.coef_.shape == copied.coef_.shape
+    assert weighted.certificate_.primal == pytest.approx(copied.certificate_.primal, rel=1e-6)
+
+
+def test_rare_attributes_are_counted_with_fractional_weights() -> None:
+    x, y = [[["a"], ["b"]], [["b"], ["c"]], [["c"]]], [["0", "1"], ["1", "0"], ["0"]]
+    for weight, kept in (([1.5, 0.5, 1.0], ["b"]), ([0.5, 1.5, 0.5], ["b", "c"]), ([2.5, 0.1, 9], ["a", "b", "c"])):
+        assert SequenceSVM(min_count=2, random_state=0).fit(x, y, sample_weight=weight).attributes_ == kept
+    assert SequenceSVM(random_state=0).fit(x, y, sample_weight=[0.1] * 3).attributes_ == ["a", "b", "c"]
+    with pytest.raises(DataError, match=r"min_count = 2 tokens or more \(the most frequent one in 0.75\)"):
+        SequenceSVM(min_count=2).fit(x, y, sample_weight=[0.25, 0.5, 0.0])
 
 
 @pytest.mark.parametrize(

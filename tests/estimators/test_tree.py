@@ -1,10 +1,11 @@
-"""TreeSVM refuses what are no trees, in fit and in score alike."""
+"""TreeSVM refuses what are no trees, in fit and in score alike; a weight is so many copies."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
+from sklearn.base import clone
 
 from maxmargin import TreeSVM
 from maxmargin.data import parse_tree
@@ -39,3 +40,26 @@ def test_what_are_no_trees(model: TreeSVM, y: Any, message: str) -> None:
 
 def test_trees_are_scored(model: TreeSVM) -> None:
     assert model.score(X, TREES) == 1.0
+
+
+SENTENCES = [
+    parse_tree(text)
+    for text in [
+        "(S (NP (DT the) (NN dog)) (VP (VB barks)))",
+        "(S (NP (NN snow)) (VP (VB falls)))",
+        "(S (NP (DT the) (NN cat)) (VP (VB sees) (NP (DT a) (NN dog))))",
+        "(S (NP (NN rain)) (VP (VB stops)))",
+    ]
+]
+
+
+@pytest.mark.parametrize("min_count", [1, 2, 3])
+@pytest.mark.parametrize("weight", [[3] * 4, [1, 5, 2, 1], [4, 0, 2, 0]])
+def test_a_weight_is_so_many_copies(weight: list[int], min_count: int) -> None:
+    copies = [tree for tree, k in zip(SENTENCES, weight, strict=True) for _ in range(k)]
+    model = TreeSVM(min_count=min_count, tol=1e-8, max_passes=2000, random_state=0)
+    weighted = clone(model).fit([tree.leaves() for tree in SENTENCES], SENTENCES, sample_weight=weight)
+    copied = clone(model).fit([tree.leaves() for tree in copies], copies)
+    assert weighted.structure_.span_features.vocabularies == copied.structure_.span_features.vocabularies
+    assert weighted.coef_.shape == copied.coef_.shape
+    assert weighted.certificate_.primal == pytest.approx(copied.certificate_.primal, rel=1e-6)

@@ -159,3 +159,25 @@ def test_vocabularies_that_contradict_themselves_are_refused() -> None:
     ):
         with pytest.raises(DataError, match=what):
             SpanFeatures(changed)
+
+
+@pytest.mark.parametrize("columns", [False, True])
+@pytest.mark.parametrize("least", [1, 2, 4])
+@pytest.mark.parametrize("weight", [[2] * 4, [1, 3, 1, 2], [0, 2, 1, 0], [1] * 4])
+def test_a_weight_counts_as_copies(columns: bool, least: int, weight: list[int]) -> None:
+    sentences = [[(word, word[:1]) for word in sentence] for sentence in SENTENCES] if columns else SENTENCES
+    copies = [sentence for sentence, k in zip(sentences, weight, strict=True) for _ in range(k)]
+    for options in ({"min_count": least}, {"frequent": least}, {"min_count": least, "frequent": 3}):
+        weighted = SpanFeatures.fit(read_sentences(sentences), sample_weight=np.array(weight, float), **options)
+        assert weighted.vocabularies == SpanFeatures.fit(read_sentences(copies), **options).vocabularies
+
+
+def test_fractions_of_counts_add_up() -> None:
+    sentences = read_sentences([["the", "cat"], ["the", "cats"], ["a", "cat"]])
+    weighted = SpanFeatures.fit(sentences, min_count=2, frequent=2, sample_weight=np.array([1.5, 0.5, 0.25]))
+    assert weighted.vocabularies["word"] == ["the"]
+    assert set(weighted.vocabularies["frequent"]) == {"=the"}
+    light = SpanFeatures.fit(sentences, sample_weight=np.full(3, 0.1))  # 1 is no threshold
+    assert light.vocabularies["word"] == ["the", "cat", "cats", "a"]
+    with pytest.raises(DataError, match=r"sample_weight has shape \(2,\); .* each of the 3 sentences"):
+        SpanFeatures.fit(sentences, sample_weight=np.ones(2))

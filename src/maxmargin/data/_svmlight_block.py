@@ -183,7 +183,9 @@ class BlockParser:
             twice[1:] = indices[1:] == indices[:-1]
             twice[indptr[:-1][np.diff(indptr) > 0]] = False  # the first of a row has nothing before it
             if twice.any():
-                return problem("an index occurs twice in one row", twice, f"{indices[np.argmax(twice)]}:")
+                k = int(np.argmax(twice))
+                token = f"{indices[k]}:{format_number(float(values[order[k]]))}"  # the indices are sorted already
+                return problem("an index occurs twice in one row", twice, token)
         shift = self.bases[0] if len(self.bases) == 1 else 0
         if shift:
             indices -= shift

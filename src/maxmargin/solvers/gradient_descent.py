@@ -8,10 +8,13 @@ it converges to the optimum. On one without, such as the hinge, it may end at a 
 the certificate tells how far the optimum is at most.
 On a structured problem the subgradient of an example is 0 where its truth has the largest loss and score. Where wrong
 outputs tie, as those of the same loss all do at 0, it is that of the output which the decoder says, often the first:
-then the way depends on the order of the labels, and may end there. Begin elsewhere.
+then the way depends on the order of the labels. Where no step along it goes down from the start, the mean of the
+subgradients at random points close by is taken instead (Burke, Lewis and Overton, SIAM Journal on Optimization 2005:
+gradient sampling), which goes down unless very few outputs tie or the start is an optimum.
 Lower bounds are those of the plane of subgradients at the last points and of their weighted mean.
-Cost of a pass: one subgradient over all examples; on linear problems and rankings a trial step costs no product with
-the data, on structured ones another decoding of all examples.
+Cost of a step: one subgradient over all examples; on linear problems and rankings a trial costs no product with the
+data, on structured ones another decoding of all examples, which counts as a pass. As a step is not left in the middle
+for the limit of passes, the last one may go beyond it by its trials.
 """
 
 from __future__ import annotations
@@ -24,13 +27,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .base import Run, Step
-from .objective import Bounds, objective_of, starting_weights
+from .objective import Bounds, Point, objective_of, starting_weights
 
 __all__ = ["GradientDescent"]
 
 Reals = NDArray[np.float64]
 _FIRST_STEP = 0.5
 _SMALLEST_STEP = 1e-300
+_TURNS = 64
+_CLOSE = 1e-6
 _UNSEEN = 0.25 * float(np.finfo(np.float64).eps)
 
 
@@ -87,18 +92,50 @@ class _DescentRun(Run):
         self.at = self.objective.at(starting_weights(options.start_at, task, self.objective.n_weights))
         self.bounds = Bounds(self.objective)
         self.bounds.add(self.at.dual)
+        self.decoded = 1  # evaluations since the last step
+        self.began = False
 
     def advance(self) -> Step:
         at, settled = self.at, True
         gradient = self.objective.gradient(at)
         r = self._step(gradient)
+        if r == 0.0 and not self.began and self.objective.tied and gradient.any():
+            gradient = self._downwards(gradient)
+            r = self._step(gradient)
+        self.began = True
         if r > 0.0:
-            moved = self.objective.at(at.w - r * gradient)
+            moved = self._at(at.w - r * gradient)
             settled = at.value - moved.value <= self.options.epsilon * abs(at.value)
             if moved.value <= at.value:
                 self.at = moved
             self.bounds.add(moved.dual)
-        return Step(1, self.at.value - self.bounds.best, self.bounds.best, settled=settled)
+        passes, self.decoded = self.decoded if self.objective.dear else 1, 0
+        return Step(passes, self.at.value - self.bounds.best, self.bounds.best, settled=settled)
+
+    def _at(self, w: Reals) -> Point:
+        self.decoded += 1
+        return self.objective.at(w)
+
+    def _downwards(self, gradient: Reals) -> Reals:
+        """Where that gradient does not lead down from a tie: one that does, from those so near that the objective is
+        the same but for a millionth.
+
+        Each is of the output that wins where the last one led to; what is kept is the shortest vector between the two.
+        """
+        at = self.at
+        radius = _CLOSE * at.value
+        for _ in range(_TURNS):
+            length = float(np.linalg.norm(gradient))
+            if not radius * length > 0.0:
+                break
+            near = self._at(at.w - radius / length**2 * gradient)
+            self.bounds.add(near.dual)
+            other = self.objective.gradient(near)
+            if float(other @ gradient) >= 0.5 * length**2:
+                break
+            change = other - gradient
+            gradient = gradient - min(float(gradient @ change) / float(change @ change), 0.0) * change
+        return gradient
 
     def _step(self, gradient: Reals) -> float:
         """The longest of the steps 1/2, 1/4, ... that lowers the objective by more than ``epsilon``, or 0."""
@@ -110,6 +147,7 @@ class _DescentRun(Run):
         with np.errstate(over="ignore", invalid="ignore"):
             square = float(gradient @ gradient)
             while r * square > least and r > _SMALLEST_STEP:
+                self.decoded += 1
                 if value(r) < wanted:
                     return r
                 r *= 0.5

@@ -68,6 +68,12 @@ class Objective(ABC):
         Whether the last weight is an intercept.
     smooth : bool
         Whether the loss has a derivative everywhere.
+    steep : bool
+        Whether slopes of the loss grow without bound although it is not said to have a derivative.
+    tied : bool
+        Whether there may be points, such as 0, where a subgradient is one of very many and no way down.
+    dear : bool
+        Whether another value on a line costs a pass over the data.
     by_example : bool
         Whether what some of the examples say is a dual point too; of planes it takes each example once.
     """
@@ -76,6 +82,9 @@ class Objective(ABC):
     ridge: Reals
     has_bias: bool = False
     smooth: bool = False
+    steep: bool = False
+    tied: bool = False
+    dear: bool = False
     by_example: bool = False
 
     def __init__(self, task: Any) -> None:
@@ -120,7 +129,7 @@ class Objective(ABC):
         return np.asarray(self.ridge * point.w + point.slope)
 
     def change(self) -> float:
-        """How fast the gradient of one example, times their number, changes at most; where the loss is smooth."""
+        """How fast the gradient of one example, times their number, changes at most; where the loss is smooth or steep."""
         raise NotImplementedError
 
     def settled(self, w: Reals) -> Reals:

@@ -29,6 +29,7 @@ class StructuredObjective(Objective):
     """
 
     kind = Task
+    tied = dear = True
 
     def __init__(self, task: Task) -> None:
         super().__init__(task)

@@ -20,7 +20,7 @@ from .._compiled import compiled
 from ..errors import DataError
 from .values import check_sparse, is_real
 
-__all__ = ["AttributeIndex", "Tokens", "encode_tokens"]
+__all__ = ["AttributeIndex", "Tokens", "encode_tokens", "least_weight"]
 
 
 @dataclass
@@ -43,6 +43,35 @@ class Tokens:
     values: NDArray[np.float64] | None
     n_attributes: int
     dense: NDArray[np.float64] | None
+
+    def counts(self, sample_weight: NDArray[np.float64] | None = None) -> NDArray[Any]:
+        """In how many tokens each attribute occurs.
+
+        Parameters
+        ----------
+        sample_weight : float64 array of shape (n_sequences,), optional
+            Each token counts as much as its sequence weighs: weight 2 is two copies, 0 is none.
+
+        Returns
+        -------
+        array of shape (n_attributes,)
+            int64 without weights, else float64.
+        """
+        if self.indptr is None or self.indices is None:
+            return np.zeros(self.n_attributes, np.int64)
+        if sample_weight is None:
+            return np.bincount(self.indices, minlength=self.n_attributes)
+        each = np.repeat(sample_weight, np.diff(self.indptr[self.start]))
+        return np.bincount(self.indices, each, self.n_attributes)
+
+
+def least_weight(min_count: int) -> float:
+    """The smallest sum of weights that passes for ``min_count`` occurrences.
+
+    At 1, which leaves nothing out, any weight above 0 does. Above, a billionth less than ``min_count`` does: thirty
+    times 0.1 is three copies whichever way the sum is rounded, so the order of the examples does not matter.
+    """
+    return float(min_count * (1 - 1e-9) if min_count > 1 else np.nextafter(0.0, 1.0))
 
 
 class _Growing(dict[Hashable, int]):

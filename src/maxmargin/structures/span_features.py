@@ -8,7 +8,7 @@ has a block of consecutive features, so that a feature's number is a sum.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataError
+from .attributes import least_weight
 
 __all__ = ["Rows", "Sentences", "SpanFeatures", "read_sentences"]
 
@@ -207,29 +208,50 @@ class SpanFeatures:
         self._span_places = _SPAN_PLACES + [(name, *place) for name in more for place in _COLUMN_SPAN_PLACES]
 
     @classmethod
-    def fit(cls, sentences: Sentences, *, min_count: int = 1, frequent: int = 5) -> SpanFeatures:
+    def fit(
+        cls,
+        sentences: Sentences,
+        *,
+        min_count: int = 1,
+        frequent: int = 5,
+        sample_weight: NDArray[np.float64] | None = None,
+    ) -> SpanFeatures:
         """Collect the vocabularies.
 
         Parameters
         ----------
         sentences : Sentences
         min_count : int
-            Leave out what occurs less often.
+            Leave out what occurs less often. 1 leaves nothing out but what occurs in sentences of weight 0 alone.
         frequent : int
-            Words that occur less often are seen by spans as their longest suffix that does.
+            Words that occur less often are seen by spans as their longest suffix that does not.
+        sample_weight : float64 array of shape (n_sentences,), optional
+            For both counts a word counts as much as its sentence weighs: weight 2 is two copies, 0 is none, and
+            fractions add up.
+
+        Raises
+        ------
+        DataError
+            When the number of weights is not that of the sentences.
         """
-        words = Counter(sentences.columns[0])
-        common: Counter[str] = Counter()
+        if sample_weight is not None and sample_weight.shape != sentences.lengths.shape:
+            raise DataError(
+                f"sample_weight has shape {sample_weight.shape}; it needs one weight for each of the "
+                f"{len(sentences.lengths)} sentences"
+            )
+        words, *columns = (_occurrences(column, sentences.lengths, sample_weight) for column in sentences.columns)
+        common: defaultdict[str, float] = defaultdict(float)
         for word, count in words.items():
             for value in (f"={word}", *_suffixes(word)):
                 common[value] += count
-        known = {value: count for value, count in common.items() if count >= frequent}
-        found = {}
+        known = {value: count for value, count in common.items() if count >= least_weight(frequent)}
+        found: dict[str, Mapping[str, float]] = {}
         for name in _VIEWS:
             found[name] = _counted(words, _view(name, known))
-        for k, column in enumerate(sentences.columns[1:], 1):
-            found[f"column {k}"] = Counter(column)
-        return cls({name: [v for v, n in counts.items() if n >= min_count] for name, counts in found.items()})
+        for k, column in enumerate(columns, 1):
+            found[f"column {k}"] = column
+        least = least_weight(min_count)
+        return cls({name: [v for v, n in counts.items() if n >= least] for name, counts in found.items()})
 
     def encode(self, sentences: Sentences) -> tuple[Rows, Rows]:
         """Rows of all words, and of all spans of two words or more, in the order of ``span_index``.
@@ -297,8 +319,18 @@ class SpanFeatures:
         return out
 
 
-def _counted(words: Counter[str], view: Callable[[str], str]) -> Counter[str]:
-    counts: Counter[str] = Counter()
+def _occurrences(column: list[str], lengths: Ints, sample_weight: NDArray[np.float64] | None) -> Mapping[str, float]:
+    """How often every word occurs, in the order of first occurrence."""
+    if sample_weight is None:
+        return Counter(column)
+    counts: defaultdict[str, float] = defaultdict(float)
+    for word, weight in zip(column, np.repeat(sample_weight, lengths).tolist(), strict=True):
+        counts[word] += weight
+    return counts
+
+
+def _counted(words: Mapping[str, float], view: Callable[[str], str]) -> Mapping[str, float]:
+    counts: defaultdict[str, float] = defaultdict(float)
     for word, count in words.items():
         counts[view(word)] += count
     return counts

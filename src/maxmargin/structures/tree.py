@@ -100,6 +100,7 @@ class TreeStructure(Structure):
         empty: bool = False,
         min_count: int = 1,
         frequent: int = 5,
+        sample_weight: NDArray[np.float64] | None = None,
     ) -> TreeStructure:
         """Grammar and vocabularies of a treebank.
 
@@ -112,6 +113,9 @@ class TreeStructure(Structure):
             See :meth:`.Grammar.from_trees`.
         min_count, frequent
             See :meth:`.SpanFeatures.fit`.
+        sample_weight : float64 array of shape (n_sentences,), optional
+            How much each sentence counts towards ``min_count`` and ``frequent``: weight 2 is two copies. The grammar is
+            that of all trees, however often a rule occurs.
 
         Raises
         ------
@@ -119,7 +123,9 @@ class TreeStructure(Structure):
             For sentences or trees that cannot be read (with their index).
         """
         grammar = Grammar.from_trees(trees, horizontal=horizontal, factor=factor, functions=functions, empty=empty)
-        features = SpanFeatures.fit(read_sentences(X), min_count=min_count, frequent=frequent)
+        features = SpanFeatures.fit(
+            read_sentences(X), min_count=min_count, frequent=frequent, sample_weight=sample_weight
+        )
         return cls(grammar, features, loss=loss)
 
     def encode(self, X: Sequence[Any], Y: Sequence[Tree] | None = None) -> Encoded:

@@ -30,6 +30,7 @@ class LinearObjective(ScoredObjective):
         self.ridge, self.has_bias = task.ridge, task.intercept != "none"
         self.free = task.intercept == "free"
         self.smooth = task.terms.smooth
+        self.steep = not self.smooth and bool(curvatures(task.terms).any())
 
     @property
     def bias_square(self) -> float:

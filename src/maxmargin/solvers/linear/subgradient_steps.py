@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._compiled import compiled
-from ...losses import Exponential, Logistic, Perceptron
+from ...losses import Exponential, Logistic, MarginLoss, Perceptron
 from ...terms import LossTerms, Terms
 from ..objective import Point
 from .rows import Rows, add_row, dot_row
@@ -32,6 +32,7 @@ the rows of its batch ``w <- factor w + stride sum_i beta_i x_i``, the same for 
 _HINGES, _LOGISTIC, _EXPONENTIAL = range(3)
 _SCALE, _PULL, _P, _Q, _INTERCEPT, _MEAN_INTERCEPT, _NORM2, _VELOCITY, _REST = range(9)
 _SMALL = 1e-6
+_STEEP = 1e3  # of the slopes at margins of 1e8 over those at 1: of a square 1e8
 
 
 @compiled
@@ -141,16 +142,25 @@ def has_compiled_steps(terms: Terms | LossTerms) -> bool:
 
 
 def curvatures(terms: Terms | LossTerms) -> Reals:
-    """Largest second derivative of the cost of every row, shape ``(n,)``; 0 for losses without a derivative.
+    """Largest second derivative of the cost of every row, shape ``(n,)``; 0 for losses whose slopes are bounded.
 
-    Of losses without a bound of it (the exponential one, and a user's own) that at a score of 0.
+    Of losses without a bound of it (the exponential one, and a user's own) that at a score of 0; of those for which
+    none is known, the most that the slope changes by over a margin of 1 beside 0.
     """
-    if not terms.smooth:
-        return np.zeros(terms.n_rows)
     if isinstance(terms, Terms):
-        return np.asarray(1.0 / terms.ridge.min(1))
+        return np.asarray(1.0 / terms.ridge.min(1)) if terms.smooth else np.zeros(terms.n_rows)
+    if not terms.smooth:
+        return terms.c * _change_of_slope(terms.loss)
     smoothness = terms.loss.smoothness
     return terms.c * smoothness if smoothness < math.inf else terms.curvature(np.zeros(terms.n_rows))
+
+
+def _change_of_slope(loss: MarginLoss) -> float:
+    """Over a margin of 1 beside 0; 0 where slopes are bounded, as then no step makes the next one longer."""
+    near = loss.derivative(np.linspace(-1.0, 1.0, 9))
+    if max(abs(slope) for slope in loss.slopes) <= _STEEP * float(np.abs(near).max()):
+        return 0.0
+    return float((near[4:] - near[:-4]).max())
 
 
 class CompiledSteps:
