@@ -325,7 +325,8 @@ def _occurrences(column: list[str], lengths: Ints, sample_weight: NDArray[np.flo
         return Counter(column)
     counts: defaultdict[str, float] = defaultdict(float)
     for word, weight in zip(column, np.repeat(sample_weight, lengths).tolist(), strict=True):
-        counts[word] += weight
+        if weight > 0:  # else it would have a place in the order
+            counts[word] += weight
     return counts
 
 
