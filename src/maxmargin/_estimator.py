@@ -57,7 +57,7 @@ class LabelIndex:
     def __init__(self, labels: Iterable[Hashable]) -> None:
         self.labels: list[Any] = list(dict.fromkeys(labels))
         try:
-            ordered: list[Any] = sorted(self.labels)  # type: ignore[type-var]
+            ordered: list[Any] = sorted(self.labels)
             if all(a < b for a, b in pairwise(ordered)):  # sets have no such order: ``<`` is "is part of" there
                 self.labels = ordered
         except TypeError:
@@ -374,7 +374,7 @@ def _kind_of(label_type: type) -> str:
 
 
 def labels_as_given(y: Any) -> list[Any] | None:
-    """Labels that an array of text or numbers would not give back as they are: tuples, sets, bytes, members of an Enum...
+    """Labels that are neither all text nor all numbers: tuples, sets, bytes, members of an Enum, None among others.
 
     Parameters
     ----------

@@ -199,22 +199,24 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
         if given is None:
             check_one_kind(y)
         else:  # numbers of the labels take their place: NumPy and scikit-learn need not know what they are
-            index = LabelIndex(given)
-            y = index.numbers(given)
+            every = LabelIndex(given)
+            y = every.numbers(given)
         check_sparse(X)
         X, truth = validate_data(self, X, _plain(y), accept_sparse="csr", dtype="numeric")
         check_classification_targets(truth)
         weight, class_weight = check_sample_weight(sample_weight, len(truth)), self.class_weight
         if given is not None:
-            class_weight = _by_number(self.class_weight, index)
+            class_weight = _by_number(self.class_weight, every)
         weight = without_zero_classes(class_weight, weight, truth)
         wanted = check_margin(margin, len(truth))
         counts = np.ones(len(truth), np.bool_) if weight is None else weight > 0
         if given is not None:  # absent labels have no say in the order either
             index = LabelIndex(given[i] for i in np.flatnonzero(counts).tolist())
-            absent = [label for label in dict.fromkeys(given) if label not in index.number]
-            both = LabelIndex.in_order([*index.labels, *absent])
-            truth, class_weight = both.numbers(given), _by_number(self.class_weight, both)
+            moved = index.numbers(every.labels)
+            moved[moved < 0] = len(index)
+            truth = moved[truth]
+            if isinstance(class_weight, dict):
+                class_weight = {int(moved[k]): each for k, each in class_weight.items() if moved[k] < len(index)}
         classes = np.unique(truth[counts])  # a class whose rows all have weight 0 is absent
         number = np.minimum(np.searchsorted(classes, truth), len(classes) - 1)
         names = classes if given is None else _objects(index.labels)
@@ -228,7 +230,7 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
             costs = as_reals(self.loss, "loss")
             check_largest(costs, "loss")
         elif self.loss != "zero_one":
-            raise ValueError(f"loss must be 'zero_one' or a cost matrix, not {self.loss!r}, or a callable of two labels")
+            raise ValueError(f"loss must be 'zero_one', a callable of two labels or a cost matrix, not {self.loss!r}")
         structure = Multiclass(len(classes), costs)
         notes = about_scales(X, getattr(self, "feature_names_in_", None), shifts=self._free, C=float(self.C))
         n_features = X.shape[1]
@@ -455,10 +457,10 @@ def _is_plain(classes: NDArray[Any]) -> bool:
 
 def _plain(y: Any) -> Any:
     """Labels with numbers in an array of objects as an array of numbers, as they would be in a list."""
-    if getattr(y, "dtype", None) != object or isinstance(first := next(iter(np.ravel(y)), ""), str):
+    array = np.asarray(y) if getattr(getattr(y, "dtype", None), "kind", "") == "O" else None
+    if array is None or array.ndim != 1 or not isinstance(next(iter(array), None), numbers.Real | np.bool_):
         return y
-    array = np.asarray(y)
-    return np.asarray(array.tolist()) if array.ndim == 1 and isinstance(first, numbers.Real | np.bool_) else y
+    return np.asarray(array.tolist())
 
 
 def _by_number(class_weight: Any, index: LabelIndex) -> Any:

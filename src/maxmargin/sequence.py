@@ -11,7 +11,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ._estimator import LabelIndex, MarginEstimator, check_lengths, check_number, check_sample_weight, resolve_n_jobs
+from ._estimator import (
+    LabelIndex,
+    MarginEstimator,
+    check_label,
+    check_lengths,
+    check_number,
+    check_sample_weight,
+    costs_of_labels,
+    resolve_n_jobs,
+)
 from .errors import DataError
 from .status import Status
 from .structures.attributes import AttributeIndex, Tokens, encode_tokens, least_weight
@@ -32,14 +41,18 @@ class SequenceSVM(MarginEstimator):
     ----------
     C : float, default=1.0
         Weight of the slacks; ``C = 1 / (lambda n)`` gives the lambda form.
-    loss : {"hamming", "normalized_hamming"} or array of shape (n_labels, n_labels), default="hamming"
-        Number of wrong labels; the same divided by the length of the sequence; or the sum of ``loss[true, predicted]``,
-        rows and columns in the order of ``classes_``.
+    loss : {"hamming", "normalized_hamming"}, array of shape (n_labels, n_labels) or callable, default="hamming"
+        Number of wrong labels; the same divided by the length of the sequence; the sum of ``loss[true, predicted]``,
+        rows and columns in the order of ``classes_``; or the sum of ``loss(true, predicted)`` of two labels, a number
+        of at least 0, and 0 for equal ones: the fit asks for it once for every pair. A callable stays the parameter
+        that it is, which a model file refuses: predictions need no loss, so ``set_params(loss="hamming")`` before
+        saving.
     label_weight : dict, optional
         Factors on the loss of the tokens whose true label is the key (1 for labels not named).
     forbidden : list of (label, label) or {"iob2", "bioes"}, optional
         Transitions that are never predicted; ``None`` stands for the start (first place) or the end (second place).
-        ``"iob2"`` and ``"bioes"`` forbid what these schemes forbid.
+        ``"iob2"`` and ``"bioes"`` forbid what these schemes forbid. Predictions keep to what was forbidden in the fit:
+        another value set afterwards waits for the next one. To forbid more in a prediction, tell :meth:`predict`.
     min_count : int, default=1
         Attributes that occur in fewer tokens of the training data are ignored. The tokens of a sequence count with its
         ``sample_weight``, as those of many copies would; fractions add up, and 1 ignores nothing.
@@ -105,7 +118,7 @@ class SequenceSVM(MarginEstimator):
         self,
         C: float = 1.0,
         *,
-        loss: Literal["hamming", "normalized_hamming"] | ArrayLike = "hamming",
+        loss: Literal["hamming", "normalized_hamming"] | ArrayLike | Callable[[Any, Any], float] = "hamming",
         label_weight: Mapping[Any, float] | None = None,
         forbidden: Iterable[tuple[Any, Any]] | Literal["iob2", "bioes"] | None = None,
         min_count: int = 1,
@@ -156,7 +169,8 @@ class SequenceSVM(MarginEstimator):
         Raises
         ------
         ValueError
-            For invalid parameters or data: says which sequence and what to do.
+            For invalid parameters or data: says which sequence and what to do. For a loss that is NaN, negative, no
+            number, or not 0 for the truth: names the two labels.
         DataError
             When ``start`` is not fitted, or knows other labels or features: names one.
         KeyboardInterrupt
@@ -250,15 +264,25 @@ class SequenceSVM(MarginEstimator):
         self._prepare(structure, index)
         self._finish(result)
 
-    def _structure(self, labels: LabelIndex) -> Any:
+    def _structure(self, labels: LabelIndex, masks: dict[str, Any] | None = None) -> Any:
+        """The structure that the parameters state; with ``masks`` that of a fitted model, which needs no loss."""
         from .structures.sequence import Sequence as Structure
 
         n = len(labels)
+        if masks is not None:
+            structure = Structure(n, **masks)
+            structure.label_names = labels.labels
+            return structure
         normalize = isinstance(self.loss, str) and self.loss == "normalized_hamming"
         if isinstance(self.loss, str):
             if self.loss not in ("hamming", "normalized_hamming"):
-                raise ValueError(f"loss must be 'hamming', 'normalized_hamming' or a cost matrix, not {self.loss!r}")
+                raise ValueError(
+                    "loss must be 'hamming', 'normalized_hamming', a callable of two labels or a cost matrix, not "
+                    f"{self.loss!r}"
+                )
             costs = 1.0 - np.eye(n)
+        elif callable(self.loss):
+            costs = costs_of_labels(self.loss, labels.labels)
         else:
             costs = as_reals(self.loss, "loss").copy()
         if self.label_weight is not None:
@@ -359,7 +383,15 @@ class SequenceSVM(MarginEstimator):
         check_is_fitted(self, "coef_")
         return encode_tokens(X, self._index, grow=False, n_dense=self.n_dense_)
 
-    def predict(self, X: Sequence[Any], known: Sequence[Any] | None = None) -> list[list[Any]]:
+    def _stricter(self, forbidden: Any) -> Any:
+        """The structure with what is forbidden in one call besides what was in the fit."""
+        if forbidden is None:
+            return self._structure_
+        labels = LabelIndex(self.classes_)
+        more, fitted = _masks(forbidden, labels, "which the model does not know"), _masks_of(self._structure_)
+        return self._structure(labels, {name: mask & fitted[name] for name, mask in more.items()})
+
+    def predict(self, X: Sequence[Any], known: Sequence[Any] | None = None, forbidden: Any = None) -> list[list[Any]]:
         """Best label sequences.
 
         Parameters
@@ -367,6 +399,8 @@ class SequenceSVM(MarginEstimator):
         X : list of sequences
         known : list of sequences, optional
             For every token its label where it is known, a set or list of the labels that it may have, or None.
+        forbidden : list of (label, label) or {"iob2", "bioes"}, optional
+            Transitions forbidden in this call, as the parameter has them, besides those that were in the fit.
 
         Returns
         -------
@@ -375,12 +409,14 @@ class SequenceSVM(MarginEstimator):
         Raises
         ------
         ValueError
-            When a known label is unknown to the model, or no sequence agrees with what is known and forbidden.
+            When a known or forbidden label is unknown to the model, or no sequence agrees with what is known and
+            forbidden.
         """
         tokens = self._tokens(X)
+        structure = self._stricter(forbidden)
         allowed = None if known is None else self._allowed(known, tokens.start)
-        encoded = self._structure_.encode(tokens, allowed=allowed)
-        flat, scores = self._decode(self._structure_, encoded, tokens, self.coef_)
+        encoded = structure.encode(tokens, allowed=allowed)
+        flat, scores = self._decode(structure, encoded, tokens, self.coef_)
         if np.isneginf(scores).any():
             i = int(np.flatnonzero(np.isneginf(scores))[0])
             raise DataError(
@@ -405,7 +441,7 @@ class SequenceSVM(MarginEstimator):
             for t, label in enumerate(labels):
                 if label is None:
                     continue
-                several = isinstance(label, set | frozenset | list)
+                several = isinstance(label, set | list) or (isinstance(label, frozenset) and label not in number)
                 try:
                     numbers = [number[each] for each in (label if several else [label])]
                 except KeyError as error:
@@ -423,6 +459,9 @@ class SequenceSVM(MarginEstimator):
     def potentials(self, X: Sequence[Any]) -> list[Reals]:
         """Emission scores of shape (length, n_labels) for every sequence, for use with ``maxmargin.decoders``."""
         tokens = self._tokens(X)
+        return _split(self._emissions(tokens), tokens.start)
+
+    def _emissions(self, tokens: Tokens) -> Reals:
         scores = np.zeros((int(tokens.start[-1]), len(self.classes_)))
         n_sparse = tokens.n_attributes
         if tokens.indptr is not None:
@@ -433,29 +472,37 @@ class SequenceSVM(MarginEstimator):
             scores += sp.csr_matrix((data, tokens.indices, tokens.indptr), shape=shape) @ self.emission_[:n_sparse]
         if tokens.dense is not None:
             scores += tokens.dense @ self.emission_[n_sparse:]
-        return _split(scores, tokens.start)
+        return scores
 
-    def _chain(self) -> tuple[Reals, Reals, Reals]:
+    def _chain(self, structure: Any) -> tuple[Reals, Reals, Reals]:
         """Transition, initial and final scores, minus infinity where forbidden."""
         initial, final, transition = (
             np.where(mask, weights, -np.inf)
-            for mask, weights in zip(
-                self._structure_._masks, (self.initial_, self.final_, self.transition_), strict=True
-            )
+            for mask, weights in zip(structure._masks, (self.initial_, self.final_, self.transition_), strict=True)
         )
         return transition, initial, final
 
-    def predict_k_best(self, X: Sequence[Any], k: int) -> list[list[tuple[list[Any], float]]]:
-        """The ``k`` best label sequences with their scores, best first (fewer where fewer exist)."""
+    def predict_k_best(
+        self, X: Sequence[Any], k: int, known: Sequence[Any] | None = None, forbidden: Any = None
+    ) -> list[list[tuple[list[Any], float]]]:
+        """The ``k`` best label sequences with their scores, best first (fewer, or none, where fewer are allowed).
+
+        ``known`` and ``forbidden`` are those of :meth:`predict`.
+        """
         from .decoders import viterbi_k_best
 
-        transition, initial, final = self._chain()
+        tokens = self._tokens(X)
+        transition, initial, final = self._chain(self._stricter(forbidden))
+        unaries = _split(self._emissions(tokens), tokens.start)
+        allowed: list[Any] = [None] * len(unaries)
+        if known is not None:
+            allowed = _split(self._allowed(known, tokens.start), tokens.start)
         out: list[list[tuple[list[Any], float]]] = []
-        for unary in self.potentials(X):
+        for unary, may in zip(unaries, allowed, strict=True):
             if not len(unary):
                 out.append([([], 0.0)])
                 continue
-            found = viterbi_k_best(unary, transition, k, initial, final)
+            found = viterbi_k_best(unary, transition, k, initial, final, may)
             out.append([([self.classes_[label] for label in labels], float(score)) for labels, score in found])
         return out
 
@@ -463,7 +510,7 @@ class SequenceSVM(MarginEstimator):
         """For every token how much worse the best sequence with another label there would be (a confidence)."""
         from .decoders import max_marginals
 
-        transition, initial, final = self._chain()
+        transition, initial, final = self._chain(self._structure_)
         out = []
         for unary in self.potentials(X):
             if not len(unary) or len(self.classes_) == 1:
@@ -481,17 +528,30 @@ class SequenceSVM(MarginEstimator):
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
+        if "_structure_" in state:  # the parameters may have been set to others since the fit
+            state["_fitted_masks"] = _masks_of(self._structure_)
         for name in ("_structure_", "_index", "emission_", "initial_", "final_", "transition_"):
             state.pop(name, None)
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        masks = state.pop("_fitted_masks", None)
         super().__setstate__(state)
         if "coef_" in state:
-            self._prepare(self._structure(LabelIndex(self.classes_)), AttributeIndex(self.attributes_))
+            self._prepare(self._structure(LabelIndex(self.classes_), masks), AttributeIndex(self.attributes_))
 
     def _to_parts(self) -> dict[str, Any]:
-        """What a model file keeps, beyond the parameters and the figures."""
+        """What a model file keeps, beyond the parameters and the figures.
+
+        ``allowed`` is there where ``forbidden`` has been set to something else since the fit: initial, final labels and
+        transitions (from, to), one after another.
+        """
+        allowed = _joined(_masks_of(self._structure_))
+        try:
+            stated = _joined(_masks_of(self._structure(LabelIndex(self.classes_))))
+        except ValueError:  # it names labels that the model does not know, for example
+            stated = ~allowed
         return {
             "classes": self.classes_,
             "attributes": self.attributes_,
@@ -499,6 +559,7 @@ class SequenceSVM(MarginEstimator):
             "coef": self.coef_,
             "completion_rounds": self.completion_rounds_,
             "skipped": getattr(self, "skipped_", []),  # an interrupted fit has not come to it
+            **({} if np.array_equal(stated, allowed) else {"allowed": allowed}),
         }
 
     def _from_parts(self, parts: dict[str, Any]) -> None:
@@ -514,7 +575,7 @@ class SequenceSVM(MarginEstimator):
             raise ValueError(f"weights of shape {coef.shape} for {len(index)} + {n_dense} features and {n} labels")
         self.classes_, self.attributes_, self.n_dense_, self.coef_ = labels.labels, index.names(), n_dense, coef
         self.completion_rounds_, self.skipped_ = int(parts["completion_rounds"]), list(parts["skipped"])
-        self._prepare(self._structure(labels), index)
+        self._prepare(self._structure(labels, _masks_in(parts.get("allowed"), n)), index)
 
 
 class _Decoder(NamedTuple):
@@ -589,8 +650,7 @@ def _labels(labels: Any, i: int) -> list[Any]:
         raise DataError(f"labels of sequence {i} are a {type(labels).__name__}; give a list with one label a token")
     out = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
     for t, label in enumerate(out):
-        if not isinstance(label, Hashable) or label != label:
-            raise DataError(f"sequence {i}, token {t}: {label!r} cannot be a label; labels are hashable values")
+        check_label(label, f"sequence {i}, token {t}")
     return out
 
 
@@ -599,7 +659,27 @@ def _split(flat: NDArray[Any], start: NDArray[np.int64]) -> list[NDArray[Any]]:
     return np.split(flat, start[1:-1]) if len(start) > 1 else []
 
 
-def _masks(forbidden: Any, labels: LabelIndex) -> dict[str, NDArray[np.bool_]]:
+def _masks_of(structure: Any) -> dict[str, NDArray[np.bool_]]:
+    """What a structure allows, by the names of its parameters."""
+    names = "allowed_initial", "allowed_final", "allowed_transitions"
+    return dict(zip(names, structure._masks, strict=True))
+
+
+def _joined(masks: dict[str, NDArray[np.bool_]]) -> NDArray[np.bool_]:
+    return np.concatenate([mask.ravel() for mask in masks.values()])
+
+
+def _masks_in(allowed: Any, n: int) -> dict[str, NDArray[np.bool_]] | None:
+    """The way back from :func:`_joined`, for ``n`` labels; a ValueError where that is none."""
+    if allowed is None:
+        return None
+    if not isinstance(allowed, np.ndarray) or allowed.dtype != bool or allowed.shape != (n * (n + 2),):
+        raise ValueError(f"what is allowed must be {n * (n + 2)} truth values for {n} labels")
+    initial, final, transitions = np.split(allowed, [n, 2 * n])
+    return {"allowed_initial": initial, "allowed_final": final, "allowed_transitions": transitions.reshape(n, n)}
+
+
+def _masks(forbidden: Any, labels: LabelIndex, unknown: str = "which is not in y") -> dict[str, NDArray[np.bool_]]:
     """Allowed initial and final labels and transitions."""
     if forbidden is None:
         return {}
@@ -617,7 +697,7 @@ def _masks(forbidden: Any, labels: LabelIndex) -> dict[str, NDArray[np.bool_]]:
         before, after = both
         for label in both:
             if label is not None and (not isinstance(label, Hashable) or label not in labels.number):
-                raise DataError(f"forbidden names the label {label!r}, which is not in y")
+                raise DataError(f"forbidden names the label {label!r}, {unknown}")
         if before is None and after is None:
             raise ValueError("forbidden: (None, None) says nothing")
         if before is None:

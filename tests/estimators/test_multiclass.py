@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
-from maxmargin import MulticlassSVM
+from maxmargin import MulticlassSVM, SVMClassifier
 from maxmargin.errors import DataError
 from maxmargin.structures.rows import merge_equal_rows
 from solvers.enumeration import multiclass_case
@@ -157,7 +157,7 @@ BAD_PARAMETERS: list[tuple[dict[str, Any], str]] = [
     ({"callback": 3}, "callback must be callable, not 3"),
     ({"solver": "newtn"}, "unknown solver 'newtn'; solver must be one of"),
     ({"solver": "newton"}, "solver 'newton' is not for structured machines: it is for linear machines"),
-    ({"loss": "hinge"}, "loss must be 'zero_one' or a cost matrix, not 'hinge'"),
+    ({"loss": "hinge"}, "loss must be 'zero_one', a callable of two labels or a cost matrix, not 'hinge'"),
     ({"loss": np.ones((2, 2))}, r"the cost matrix has shape \(2, 2\); it needs \(3, 3\)"),
     ({"loss": np.ones((3, 3))}, r"must be 0; entry \(0, 0\) is 1"),
     ({"loss": -COSTS}, "must be finite and at least 0"),
@@ -267,15 +267,27 @@ def test_data_that_cannot_be_learned_from() -> None:
         (["a", 1, 1, "a"], r"y mixes text with other labels \('a' and 1\)"),
         ((1, 2, "a", 1), r"y mixes text with other labels \('a' and 1\)"),
         (np.array(["a", 1, 1, "a"], object), "y mixes text with other labels"),
-        (["a", None, "a", "b"], r"y mixes text with other labels \('a' and None\)"),
+        (["a", None, 1, "b"], r"y mixes text with other labels \('a' and None\)"),
         (["a", np.nan, "a", "b"], r"y mixes text with other labels \('a' and nan\)"),
+    ],
+)
+def test_text_and_numbers_together_are_refused(y: Any, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        MulticlassSVM().fit(np.eye(4), y)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (["a", None, "a", "b"], r"y mixes text with other labels \('a' and None\)"),
         ([b"a", 1, 1, b"a"], r"y mixes bytes with other labels \(b'a' and 1\)"),
         ([1, None, 1, 2], r"y mixes numbers with other labels \(1 and None\)"),
     ],
 )
-def test_labels_of_several_kinds_are_refused(y: Any, message: str) -> None:
+def test_labels_of_several_kinds_are_refused_where_numpy_makes_arrays_of_them(y: Any, message: str) -> None:
     with pytest.raises(DataError, match=message):
-        MulticlassSVM().fit(np.eye(4), y)
+        SVMClassifier().fit(np.eye(4), y)
+    assert MulticlassSVM(random_state=0).fit(np.eye(4), y).classes_.tolist() == list(dict.fromkeys(y))
 
 
 def test_labels_of_one_kind_keep_their_kind() -> None:

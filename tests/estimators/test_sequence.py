@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,8 +13,8 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from maxmargin import SequenceSVM
-from maxmargin.errors import DataError
+from maxmargin import SequenceSVM, load_model, save_model
+from maxmargin.errors import DataError, ModelFileError
 from maxmargin.structures.attributes import Tokens
 from solvers.enumeration import sequence_case
 
@@ -265,7 +267,7 @@ def test_data_that_cannot_be_learned_from(change: Any, message: str) -> None:
         ({"C": 0.0}, "SequenceSVM: C must be"),
         ({"min_count": 0}, "SequenceSVM: min_count must be"),
         ({"completion_rounds": -1}, "SequenceSVM: completion_rounds must be"),
-        ({"loss": "zero_one"}, "loss must be 'hamming', 'normalized_hamming' or a cost matrix, not 'zero_one'"),
+        ({"loss": "zero_one"}, "'normalized_hamming', a callable of two labels or a cost matrix, not 'zero_one'"),
         ({"loss": np.eye(2)}, r"the cost matrix has shape \(2, 2\); it needs \(3, 3\)"),
         ({"loss": np.eye(2), "label_weight": {"D": 2.0}}, r"the cost matrix has shape \(2, 2\)"),
         ({"label_weight": {"X": 2.0}}, "label_weight names the label 'X', which is not in y"),
@@ -363,3 +365,94 @@ def test_threads_make_no_difference(n_jobs: int) -> None:
 def test_forbidden_labels_are_named(labels: list[str], message: str) -> None:
     with pytest.raises(DataError, match=message):
         SequenceSVM(forbidden="iob2").fit([[["a"], ["b"]]], [labels])
+
+
+def test_transitions_forbidden_in_one_prediction(model: SequenceSVM) -> None:
+    before = model.predict(NEW)
+    for forbidden in ([("D", "N")], [(None, "D"), ("N", "V"), ("V", "V")], {("N", None)}, []):
+        several = model.predict_k_best(NEW, 4, forbidden=forbidden)
+        for i, (sequence, found) in enumerate(zip(NEW, model.predict(NEW, forbidden=iter(forbidden)))):
+            fitting = {
+                labels: score
+                for labels, score in all_scores(model, sequence).items()  # those of the fit are forbidden there too
+                if not any(pair in forbidden for pair in zip([None, *labels], [*labels, None])) or not labels
+            }
+            ranked = sorted(fitting.values(), reverse=True)[:4]
+            assert fitting[tuple(found)] == pytest.approx(ranked[0], abs=1e-10)
+            assert [score for _, score in several[i]] == pytest.approx(ranked, abs=1e-10)
+            assert [fitting[tuple(labels)] for labels, _ in several[i]] == pytest.approx(ranked, abs=1e-10)
+    assert model.predict(NEW) == before  # for those calls only
+    with pytest.raises(DataError, match="forbidden names the label 'X', which the model does not know"):
+        model.predict(NEW, forbidden=[("D", "X")])
+    with pytest.raises(DataError, match="forbidden names the label 'X', which the model does not know"):
+        model.predict_k_best(NEW, 2, forbidden=[("X", "D")])
+    with pytest.raises(DataError, match="sequence 0: no label sequence agrees"):
+        model.predict(NEW, forbidden=[(None, label) for label in LABELS])
+
+
+def test_known_labels_restrict_the_k_best(model: SequenceSVM) -> None:
+    known: list[Any] = [[None, {"D", "V"}, "N", None], None, [], ["V", None]]
+    found = model.predict_k_best(NEW, 3, known, [("V", "N")])
+    assert [each[0][0] for each in found] == model.predict(NEW, known, [("V", "N")])
+    for labels, _ in found[0]:
+        assert labels[1:3] == ["D", "N"]
+    assert model.predict_k_best(NEW[1:2], 3, [["V"]], [("V", None)]) == [[]]
+
+
+def test_predictions_keep_to_what_the_fit_forbade(tmp_path: Path) -> None:
+    forbidding = SequenceSVM(C=1.0, forbidden=FORBIDDEN[:1], random_state=0).fit(X, Y)
+    found = forbidding.predict_k_best(NEW, 200)
+    for other in (None, [("D", "N")], [("X", "Y")]):
+        forbidding.set_params(forbidden=other)
+        save_model(forbidding, tmp_path / "model")
+        for same in (forbidding, pickle.loads(pickle.dumps(forbidding)), load_model(tmp_path / "model")):
+            assert same.predict_k_best(NEW, 200) == found
+
+
+def test_what_a_file_allows_is_checked(tmp_path: Path) -> None:
+    model = SequenceSVM(C=1.0, forbidden=FORBIDDEN[:1], random_state=0).fit(X, Y)
+    assert "allowed" not in model._to_parts()
+    parts = model.set_params(forbidden=None)._to_parts()
+    assert parts["allowed"].sum() == 14
+    for bad in (parts["allowed"][1:], parts["allowed"].astype(float), 3):
+        with pytest.raises(ValueError, match="what is allowed must be 15 truth values for 3 labels"):
+            SequenceSVM()._from_parts({**parts, "allowed": bad})
+
+
+def differ(true: str, predicted: str) -> float:
+    return {"D": 2.0, "N": 1.0, "V": 0.5}[true] if true != predicted else 0.0
+
+
+def test_a_loss_of_two_labels_is_the_matrix_of_its_values(tmp_path: Path) -> None:
+    costs = np.array([[differ(true, predicted) for predicted in sorted(LABELS)] for true in sorted(LABELS)])
+    for label_weight in (None, {"N": 3.0}):
+        model = SequenceSVM(loss=differ, label_weight=label_weight, random_state=0).fit(X, Y)
+        same = SequenceSVM(loss=costs, label_weight=label_weight, random_state=0).fit(X, Y)
+        np.testing.assert_array_equal(model.coef_, same.coef_)
+    assert clone(model).loss is differ
+    assert pickle.loads(pickle.dumps(model)).predict(NEW) == model.predict(NEW)
+    with pytest.raises(ModelFileError, match="the parameter loss <function differ"):
+        save_model(model, tmp_path / "model")
+    save_model(model.set_params(loss="hamming"), tmp_path / "model")
+    assert load_model(tmp_path / "model").predict(NEW) == model.predict(NEW)
+    for value, message in [
+        (np.nan, r"loss\('D', 'V'\) is nan: it must be 0 for the truth, and finite"),
+        (-0.5, r"loss\('D', 'V'\) is -0.5: it must be 0 for the truth, and finite"),
+        ("x", r"loss\('D', 'V'\) is 'x': it must be a number"),
+    ]:
+        with pytest.raises(DataError, match=message):
+            SequenceSVM(loss=lambda a, b, value=value: value if (a, b) == ("D", "V") else a != b).fit(X, Y)
+    with pytest.raises(DataError, match=r"loss\('D', 'D'\) is 1: it must be 0 for y == y_true"):
+        SequenceSVM(loss=lambda a, b: 1).fit(X, Y)
+
+
+def test_sets_as_labels_are_in_one_order_whoever_asks() -> None:
+    """Only some sets are comparable: sorting them would depend on the order that they came in."""
+    names = dict(zip(LABELS, [frozenset("ab"), frozenset("c"), frozenset("a")]))
+    model = SequenceSVM(random_state=0).fit(X, [[names[label] for label in y] for y in Y])
+    assert model.classes_ == list(dict.fromkeys(names[label] for y in Y for label in y))
+    assert pickle.loads(pickle.dumps(model)).predict(NEW) == model.predict(NEW)
+    for known in (names["D"], {names["D"]}, frozenset({names["D"]})):  # a set that is a label is that label
+        assert model.predict(NEW[1:2], [[known]]) == [[names["D"]]]
+    with pytest.raises(DataError, match=r"sequence 0, token 0: \(\['D'\],\) cannot be a label"):
+        SequenceSVM().fit(X, [[(["D"],), *Y[0][1:]], *Y[1:]])

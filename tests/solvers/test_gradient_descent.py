@@ -414,7 +414,7 @@ def test_structured_problems_stop_at_a_kink_and_are_honest(name: str, kind: str)
     value = case.listed.optimum(np.full(case.n, 2.0))[1]
     for start in ("zero", "random"):
         result = minimize(
-            case.oracle, GradientDescent(start_at=start), C=2.0, tol=1e-9, max_passes=2000, random_state=0
+            case.oracle, GradientDescent(start_at=start), C=2.0, tol=1e-9, max_passes=10_000, random_state=0
         )  # type: ignore[arg-type]
         found = result.certificate
         assert found.status is Status.STANDSTILL
@@ -431,3 +431,70 @@ def test_the_estimator_says_that_it_stands_still() -> None:
     assert model.solver_ == "gradient_descent"
     best = SVMClassifier(20.0, tol=1e-9, max_passes=5000).fit(problem.X, problem.y).certificate_
     assert model.certificate_.dual <= best.primal <= model.certificate_.primal
+
+
+# ties at the start, and passes
+
+
+def positive_classes(n_classes: int = 6) -> tuple[Reals, NDArray[np.int64]]:
+    """Features that are nowhere negative: at 0 no decoder's choice leads down."""
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % n_classes
+    return 20.0 + 10.0 * rng.uniform(size=(60, 8)) + 20.0 * np.eye(n_classes, 8)[y], y
+
+
+def test_ties_at_the_start_are_no_end() -> None:
+    X, y = positive_classes()
+    primal = []
+    for names in (np.arange(6), np.arange(6)[::-1], np.array([2, 0, 5, 1, 4, 3])):
+        model = MulticlassSVM(1.0, solver="gradient_descent", tol=1e-6, max_passes=600)
+        with pytest.warns(ConvergenceWarning, match="stopped by"):
+            first = model.fit(X, names[y])
+        assert first.score(X, names[y]) == 1.0
+        with pytest.warns(ConvergenceWarning):
+            again = MulticlassSVM(1.0, solver="gradient_descent", tol=1e-6, max_passes=600).fit(X, names[y])
+        np.testing.assert_array_equal(first.coef_, again.coef_)
+        assert first.certificate_.dual <= first.certificate_.primal
+        primal.append(first.certificate_.primal)
+    best = MulticlassSVM(1.0, tol=1e-6).fit(X, y).certificate_.primal
+    assert best * (1 - 1e-6) <= min(primal)
+    assert max(primal) < 0.5 * 60.0  # that of 0
+
+
+@KINDS
+def test_a_start_that_is_the_optimum_is_left_alone(kind: str) -> None:
+    """Ties, or a gradient of 0: no way leads down, and it ends with the weights it began with."""
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.normal(size=(4, 3)), 3, 0)  # every row once with each class: 0 is best
+    case = of_kind(multiclass_case(X, np.tile(np.arange(3), 4), 1.0 - np.eye(3)), kind)
+    result = minimize(case.oracle, GradientDescent(), C=1.0, tol=1e-9, max_passes=1000, random_state=0)
+    assert result.certificate.primal == pytest.approx(case.listed.optimum(np.ones(case.n))[1], rel=1e-6)
+    assert result.certificate.primal <= 12.0
+
+
+@pytest.mark.parametrize("start", ["zero", "random"])
+def test_passes_are_those_of_the_decoder(start: Any) -> None:
+    """Trials of the line search too."""
+    case = plain_case(named_cases()["label costs"])
+    argmax, calls = case.structure.argmax, 0
+
+    def counted(*args: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        return argmax(*args)
+
+    case.structure.argmax = counted
+    for max_passes in (2, 7, 40, 10_000):
+        calls = 0
+        found = minimize(
+            case.oracle, GradientDescent(start_at=start), C=1.0, tol=1e-9, max_passes=max_passes, random_state=0
+        ).certificate
+        # the pass of the certificate predicts as well
+        assert calls - 2 * case.n <= found.oracle_calls <= calls, max_passes
+        assert found.oracle_calls == found.passes * case.n
+
+
+def test_trials_on_rows_cost_no_pass() -> None:
+    problem = random_problem(4, "squared_hinge", "none", 20.0)
+    run: Any = GradientDescent().start(problem.task())
+    assert [run.advance().passes for _ in range(5)] == [1] * 5

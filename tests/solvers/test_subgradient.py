@@ -556,8 +556,8 @@ def test_a_pass_of_a_structure_is_left_when_time_is_over() -> None:
 
 @pytest.mark.parametrize("averaging", ["none", "suffix", "polynomial"])
 def test_an_interrupt_in_the_middle_of_a_pass_keeps_the_model(averaging: Any) -> None:
-    case = plain_case(named_cases()["multiclass"])
-    argmax, calls = case.structure.argmax, 0
+    case = plain_case(named_cases()["label costs"])
+    argmax, calls, c = case.structure.argmax, 0, np.full(case.n, 0.1)
 
     def interrupted(*args: Any) -> Any:
         nonlocal calls
@@ -570,12 +570,14 @@ def test_an_interrupt_in_the_middle_of_a_pass_keeps_the_model(averaging: Any) ->
     for stop in (1, 4, 40):
         calls = 0
         result = minimize(
-            case.oracle, Subgradient(averaging=averaging), C=1.0, tol=0.0, max_passes=1000, random_state=0
+            case.oracle, Subgradient(averaging=averaging), C=0.1, tol=0.0, max_passes=1000, random_state=0
         )
         assert result.certificate.status is Status.INTERRUPTED
-        assert result.certificate.primal == pytest.approx(case.listed.primal(result.w, np.ones(case.n)))
-        assert 0.0 <= result.certificate.dual <= case.listed.optimum(np.ones(case.n))[1]
-        assert (stop == 1) == (not result.w.any())
+        assert result.certificate.primal == pytest.approx(case.listed.primal(result.w, c))
+        assert 0.0 <= result.certificate.dual <= case.listed.optimum(c)[1]
+        # a few steps, which are long, are worth less than the weights 0
+        assert result.certificate.primal <= case.listed.primal(np.zeros_like(result.w), c)
+        assert (stop == 40) == result.w.any()
 
 
 def test_rows_are_left_in_the_middle_of_a_pass_too() -> None:
@@ -653,3 +655,115 @@ def test_steps_that_are_too_long_are_refused(loss: str) -> None:
         task = random_problem(0, loss, "free", 10.0).task()
     with pytest.raises(DataError, match="weights have overflowed, as the steps are too long; give a smaller c"):
         run_to_tolerance(task, solver)
+
+
+# steps that are too long, and what is returned then
+
+
+SQUARE = CustomLoss(lambda t: (1.0 - t) ** 2, lambda t: 2.0 * (t - 1.0))
+
+
+@pytest.mark.parametrize("solver", [Subgradient(), Subgradient(step="1/sqrt(t)"), Subgradient(batch=25), Pegasos()])
+def test_a_users_own_loss_with_steep_slopes_has_safe_steps(solver: Any) -> None:
+    """Its second derivative is not known; that of a square is what its slope changes by over 1."""
+    bent = CustomLoss(SQUARE.function, SQUARE.slope, lambda t: np.full_like(t, 2.0))
+    run, known = (solver.start(margin_task(loss, 1.0, "none")) for loss in (SQUARE, bent))
+    assert run.longest == pytest.approx(known.longest, rel=1e-12)
+    assert run.longest < 1.0
+    problem = random_problem(3, "hinge", "none", 1.0)
+    A = problem.X * problem.y[:, None]
+    c = problem.c  # unequal
+    w = np.linalg.solve(np.eye(4) + 2.0 * A.T @ (c[:, None] * A), 2.0 * A.T @ c)
+    value = 0.5 * float(w @ w) + float(c @ (1.0 - A @ w) ** 2)
+    found = run_to_tolerance(margin_task(SQUARE, 1.0, "none", tol=1e-3), solver, max_passes=1000).certificate
+    assert value * (1 - 1e-9) <= found.primal <= value * 1.02
+    assert found.dual <= value * (1 + 1e-9)
+
+
+def test_losses_with_bounded_slopes_keep_their_steps() -> None:
+    hinge = CustomLoss(lambda t: np.maximum(1.0 - t, 0.0), lambda t: np.where(t < 1.0, -1.0, 0.0))
+    for loss in (hinge, own(Logistic(), bend=False), Perceptron()):
+        assert Subgradient().start(margin_task(loss, 1.0)).longest == math.inf  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("of", ["linear", "warm", "structured", "reduced", "momentum"])
+def test_the_answer_is_never_worse_than_the_weights_it_began_with(of: str) -> None:
+    """With a given constant step that is too long; the figures are those of the weights."""
+    c = np.full(7, 2.0)
+    for max_passes in (2, 3, 8):
+        if of == "structured":
+            case = named_cases()["multiclass"]
+            result = minimize(
+                case.oracle, Subgradient(step="constant", c=0.9), C=2.0, tol=0.0, max_passes=max_passes, random_state=0
+            )
+            found = result.certificate
+            assert found.primal == pytest.approx(case.listed.primal(result.w, c), rel=1e-12)
+            assert found.primal <= case.listed.primal(np.zeros_like(result.w), c)
+            continue
+        problem = random_problem(8, "squared_hinge", "none", 10.0)
+        task = problem.task(0.0)
+        begin = np.zeros(4)
+        if of == "warm":
+            begin = run_to_tolerance(problem.task(1e-2), Subgradient(), max_passes=500).w
+            task.warm = WarmStart(begin)
+        longer = {"step": "constant", "c": 2e-3} | {
+            "reduced": {"variance_reduction": True, "c": 4e-3}, "momentum": {"momentum": 0.5, "c": 5e-4}
+        }.get(of, {})  # fmt: skip
+        result = run_to_tolerance(task, Subgradient(**longer), max_passes=max_passes)  # type: ignore[arg-type]
+        assert result.certificate.primal == pytest.approx(problem.value(result.w), rel=1e-12)
+        assert problem.value(result.w) <= problem.value(begin) * (1 + 1e-12)
+        assert result.check().primal == pytest.approx(result.certificate.primal, rel=1e-12)
+
+
+def test_a_first_mean_that_is_worse_is_no_standstill() -> None:
+    """Later ones are reported and kept as they are, when the first was worse than 0."""
+    problem = random_problem(8, "hinge", "none", 300.0)
+    run: Any = Subgradient().start(problem.task())
+    run.advance()
+    assert problem.value(run.weights()) > 2.0 * problem.value(np.zeros(4))
+    result = run_to_tolerance(problem.task(0.0), Subgradient(), max_passes=600)
+    assert result.certificate.status is Status.PASS_LIMIT
+    assert result.certificate.primal < 0.9 * problem.value(np.zeros(4))
+
+
+@pytest.mark.parametrize("solver", [Subgradient(step="constant", c=100.0), Subgradient(step="constant", c=0.03)])
+def test_what_grows_or_overflows_is_told_with_a_step_to_take(solver: Subgradient) -> None:
+    problem = random_problem(0, "squared_hinge", "free", 10.0)
+    with pytest.raises(
+        DataError, match=r"as the steps are too long; give a smaller c, such as Subgradient\(c="
+    ) as told:
+        run_to_tolerance(problem.task(0.0), solver, max_passes=3000)
+    assert "none" not in str(told.value)
+    assert f"c={0.1 * solver.c:.3g}" in str(told.value)  # type: ignore[operator]
+
+
+def test_growth_is_seen_before_the_weights_overflow() -> None:
+    run: Any = Subgradient(step="constant", c=1e-3).start(random_problem(0, "squared_hinge", "none", 1.0).task())
+    run.advance()
+    run.dual()
+    run.evaluate(run.weights())
+    run.steps.u[:] = 1e9
+    run.steps.z[:] = 1e9
+    run.dual()
+    with pytest.raises(DataError, match="the objective grows from pass to pass, as the steps are too long"):
+        run.evaluate(run.weights())
+
+
+# momentum
+
+
+@pytest.mark.parametrize("step", ["1/t", "1/sqrt(t)", "constant"])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_default_steps_with_momentum_are_as_long_together(loss: str, step: Any) -> None:
+    problem = random_problem(8, loss, "free", 1.0)
+    value = problem.optimum()
+    for momentum in (0.5, 0.9):
+        alone, pushed = (Subgradient(step, momentum=m).start(problem.task()) for m in (0.0, momentum))
+        np.testing.assert_allclose(pushed._plan()[:, 1], (1 - momentum) * alone._plan()[:, 1], rtol=1e-12)  # type: ignore[attr-defined]
+        bare, found = (
+            run_to_tolerance(problem.task(0.0), Subgradient(step, momentum=m), max_passes=200).certificate.primal
+            for m in (0.0, momentum)
+        )
+        assert value * (1 - 1e-9) <= found <= max(bare, value) * 1.1
+    given: Any = Subgradient(step, c=0.5, momentum=0.9).start(random_problem(8, "hinge", "free", 1.0).task())
+    assert given.c == 0.5

@@ -129,7 +129,7 @@ class Objective(ABC):
         return np.asarray(self.ridge * point.w + point.slope)
 
     def change(self) -> float:
-        """How fast the gradient of one example, times their number, changes at most; where the loss is smooth or steep."""
+        """How fast the gradient of one example, times their number, changes at most; of smooth or steep losses."""
         raise NotImplementedError
 
     def settled(self, w: Reals) -> Reals:

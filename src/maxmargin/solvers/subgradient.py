@@ -40,6 +40,7 @@ Ints = NDArray[np.int64]
 _POWER = 3.0
 _PASSES = 2
 _LARGEST = 1e150
+_GROWN = 1e10
 _CHOICES = {
     "step": ("1/t", "1/sqrt(t)", "constant"),
     "averaging": ("none", "uniform", "suffix", "polynomial"),
@@ -58,9 +59,11 @@ class Subgradient:
         Constant ones end in a neighbourhood of the optimum that is the smaller the smaller they are.
     c : float, optional
         By default that for which a step is ``1/m`` after a pass of ``m`` steps: 1, ``1 / sqrt(m)``, ``1/m``; with
+        ``momentum`` these times ``1 - momentum``, as ``1 / (1 - momentum)`` steps go the same way together; with
         ``variance_reduction`` ``1 / (2 L)``. For a loss with a derivative, ``L`` bounds how fast the gradient of one
-        example changes (of the exponential loss and of a user's own: at a score of 0), and no step is longer than
-        ``1/L`` but constant ones that are given.
+        example changes (of the exponential loss and of a user's own: at a score of 0; of a user's own without a second
+        derivative whose slopes are not bounded: over a margin of 1), and no step is longer than
+        ``(1 - momentum) / L`` but constant ones that are given.
     averaging : {"none", "uniform", "suffix", "polynomial"}, optional
         Which mean of the weights is returned: the last weights; all; the last half of the steps, or up to the last
         three quarters (what the half is cannot be known before the end); all with the share
@@ -92,6 +95,9 @@ class Subgradient:
     of ``|x_i|^2``, as of the weight of a constant feature as long as the rows; the returned one is the best for the
     returned weights. A loss without a derivative has the subgradient 0 at its kink, and so has a structured example at
     the kink where its truth itself has the largest loss and score.
+
+    The answer is the best of the weights to begin with and of the means at evaluations. What the first are worth takes
+    another pass over the data, but on structures and rankings whose planes tell that it is more than that of the mean.
     """
 
     step: Literal["1/t", "1/sqrt(t)", "constant"] | None = None
@@ -141,7 +147,8 @@ class Subgradient:
         ------
         DataError
             For other tasks, and for ``variance_reduction`` of a loss without a derivative; during the run when the
-            weights overflow.
+            weights overflow, or their objective has grown beyond ``1e10`` times what it was both at the start and at
+            the first evaluation: then the steps are too long.
         """
         return _SubgradientRun(self, self.name, task)
 
@@ -199,8 +206,11 @@ class _SubgradientRun(Run):
         self.bias = self.objective.bias_square
         self.step = options.step or ("constant" if options.variance_reduction else "1/t")
         given = options.c is not None and self.step == "constant"
-        self.longest = 1.0 / (1.0 + self.objective.change()) if smooth and not given else math.inf
-        self.c = options.c or {"1/t": 1.0, "1/sqrt(t)": self.m**-0.5, "constant": 1.0 / self.m}[self.step]
+        together = 1.0 - options.momentum  # that many steps in one direction are worth one without momentum
+        bent = smooth or self.objective.steep
+        self.longest = together / (1.0 + self.objective.change()) if bent and not given else math.inf
+        usual = {"1/t": 1.0, "1/sqrt(t)": self.m**-0.5, "constant": 1.0 / self.m}[self.step]
+        self.c = options.c or together * usual
         if options.variance_reduction and options.c is None:
             self.c = 0.5 * self.longest
         self.steps = self._first_steps()
@@ -208,10 +218,13 @@ class _SubgradientRun(Run):
         self.earlier: tuple[int, Reals] | None = None
         self.primal = math.inf
         self.found: Reals | None = None
+        self.most: float | None = None  # what the first mean and the weights to begin with are worth, the larger
+        self.extra = 0
 
     def _first_steps(self) -> Any:
         options, task = self.options, self.task
         w = starting_weights("zero", task, self.objective.n_weights)
+        self.start = w.copy()
         radius = math.sqrt(self.objective.at(np.zeros_like(w)).value) if options.project else math.inf
         averaged = self.averaging != "none"
         ways: dict[str, Any] = {"averaged": averaged, "momentum": options.momentum, "radius": radius}
@@ -225,7 +238,7 @@ class _SubgradientRun(Run):
         self._pass()
         if self.averaging == "suffix" and self.passes & (self.passes - 1) == 0:  # 1, 2, 4, 8, ...
             self.earlier, self.block = (self.taken - self.block, self.steps.mean()), self.taken
-        due, passes = self.passes >= self.next, 1
+        due, passes = self.passes >= self.next and not self.extra, 1 + self._extra()
         if due:
             self.next = int(1.2 * self.passes) + 1
         if self.objective.by_example or self.options.order != "random":
@@ -234,8 +247,12 @@ class _SubgradientRun(Run):
             at = self.objective.at(self._mean())
             self.bounds.add(at.dual)
             self.bounds.look(at.dual)
-            passes = 2
+            passes += 1
         return Step(passes, self.primal - self.bounds.best, self.bounds.best, ready=due)
+
+    def _extra(self) -> int:
+        extra, self.extra = self.extra, 0
+        return extra
 
     def _reduced_pass(self) -> Step:
         anew = self.passes % _PASSES == 0
@@ -245,7 +262,7 @@ class _SubgradientRun(Run):
             self.bounds.add(at.dual)
             self.steps.set_anchor(at, self.times)
         self._pass()
-        return Step(1 + anew, self.primal - self.bounds.best, self.bounds.best)
+        return Step(1 + anew + self._extra(), self.primal - self.bounds.best, self.bounds.best)
 
     def _pass(self) -> None:
         """One pass over the examples, or as many draws."""
@@ -261,11 +278,14 @@ class _SubgradientRun(Run):
             self.steps.take(order[low * size : high * size], size, plan[low:high])
             self.taken += high - low
         if not np.abs(self.steps.last()).max(initial=0.0) <= _LARGEST:
-            raise DataError(
-                f"{self.task.name}: {self.name}: the weights have overflowed, as the steps are too long; give a "
-                "smaller c, or none, or scale the features down"
-            )
+            raise self._too_long("weights have overflowed")
         self.passes += 1
+
+    def _too_long(self, what: str) -> DataError:
+        return DataError(
+            f"{self.task.name}: {self.name}: the {what}, as the steps are too long; give a smaller c, such as "
+            f"Subgradient(c={0.1 * self.c:.3g}), or scale the features down"
+        )
 
     def _parts(self) -> Iterator[tuple[int, int]]:
         """Steps of a pass from one number to another, between which it is seen whether time is over."""
@@ -315,9 +335,43 @@ class _SubgradientRun(Run):
         return self.bounds.latest()
 
     def evaluate(self, w: Reals) -> Evaluation:
+        """At the first of the means those of the weights to begin with, to which ``w`` is set, where they are better.
+
+        Later ones need no such look, as the outer loop keeps the best.
+        """
         found: Evaluation = self.task.evaluate(w)
-        self.primal = self.task.penalty(w) + float(self.task.c[self.task.examples] @ found.slack)
+        self.primal = self._worth(w, found)
+        if w is not self.found:
+            return found
+        if self.most is None:
+            self.most = self.primal
+            if not self.primal <= self._sure():
+                found = self._better(w, found)
+        elif not self.primal <= _GROWN * self.most:
+            raise self._too_long("objective grows from pass to pass")
         return found
+
+    def _better(self, w: Reals, found: Evaluation) -> Evaluation:
+        start = self.objective.settled(self.start)
+        other: Evaluation = self.task.evaluate(start)
+        self.extra += not self.objective.by_example  # a pass that the next step tells
+        value = self._worth(start, other)
+        self.most = max(value, self.primal)
+        if self.primal <= value:
+            return found
+        w[:] = start
+        self.primal = value
+        return other
+
+    def _worth(self, w: Reals, found: Evaluation) -> float:
+        return float(self.task.penalty(w)) + float(self.task.c[self.task.examples] @ found.slack)
+
+    def _sure(self) -> float:
+        """What the weights to begin with are worth at least, by the planes of a pass over each example."""
+        if self.objective.by_example or self.options.order == "random":
+            return -math.inf
+        slope, offset = self.steps.a[:-1], float(self.steps.a[-1])
+        return float(self.task.penalty(self.start)) + float(slope @ self.start) + offset
 
 
 class _PlainSteps:
