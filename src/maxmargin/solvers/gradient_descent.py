@@ -126,7 +126,7 @@ class _DescentRun(Run):
         radius = _CLOSE * at.value
         for _ in range(_TURNS):
             length = float(np.linalg.norm(gradient))
-            if not radius * length > 0.0:
+            if not radius * length**2 > _SMALLEST_STEP:
                 break
             near = self._at(at.w - radius / length**2 * gradient)
             self.bounds.add(near.dual)
