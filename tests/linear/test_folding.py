@@ -142,7 +142,7 @@ def test_pairs_of_classes_regression_and_paths(monkeypatch: pytest.MonkeyPatch) 
     def all_of_them() -> list[float]:
         pairs = SVMClassifier(0.1, multi_class="ovo", tol=1e-6, random_state=0).fit(X, y)
         line = SVMRegressor(0.1, tol=1e-6, random_state=0).fit(X, values)
-        path = svm_path(X, y, [0.01, 0.1, 1.0], tol=1e-5, random_state=0)
+        path = svm_path(X, y, [0.01, 0.1], tol=1e-5, random_state=0)
         for fit in path.models:
             assert np.mean(fit.predict(X) != y) == pytest.approx(path.training_errors[list(path.models).index(fit)])
         return [model.certificate_.primal for model in (pairs, line, *path.models)]
