@@ -365,4 +365,5 @@ def test_targets_that_differ_by_rounding_alone(base: float, step: float, options
         found = model.fit(X, y).certificate_
     rounding = 64.0 * np.finfo(np.float64).eps * base
     assert 0.0 <= found.dual <= found.primal <= 40.0 * (40.0 * step + rounding)
-    assert model.predict(X) == pytest.approx(y, rel=1e-13, abs=40.0 * step)
+    # with C = 1 no residual is larger than the objective, which is of the size of rounding
+    assert model.predict(X) == pytest.approx(y, rel=0.0, abs=max(found.primal, 40.0 * step) + rounding)
