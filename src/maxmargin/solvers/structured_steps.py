@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .._compiled import array, compiled, kernel
 from ..structures.base import signatures
-from .linear.subgradient_steps import _NORM2, _P, _Q, _SCALE, _SMALL, CompiledSteps, _make_anew
+from .linear.subgradient_steps import _NORM2, _P, _Q, _SCALE, _SMALL, CompiledSteps, _make_anew, into_mean
 from .objective import Objective
 from .oracle import CompiledOracle
 from .planes import write_difference
@@ -62,15 +62,7 @@ def move(keys, values, n, factor, stride, share, radius, u, z, a, state):
         state[_SCALE] *= shrink
         state[_NORM2] *= shrink * shrink
     if averaged:
-        if share >= 1.0:
-            for k in range(len(z)):
-                z[k] = 0.0
-            state[_P], state[_Q] = state[_SCALE], 1.0
-        else:
-            state[_P] += share * (state[_SCALE] - state[_P])
-            state[_Q] *= 1.0 - share
-            if state[_Q] < _SMALL:
-                _make_anew(u, z, state)
+        into_mean(u, z, state, share)
 
 
 @kernel(

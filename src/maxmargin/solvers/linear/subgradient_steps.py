@@ -62,6 +62,20 @@ def _make_anew(u, z, state):
 
 
 @compiled
+def into_mean(u, z, state, share):
+    """Take the weights into their mean with this share."""
+    if share >= 1.0:
+        for j in range(len(z)):
+            z[j] = 0.0
+        state[_P], state[_Q] = state[_SCALE], 1.0
+    else:
+        state[_P] += share * (state[_SCALE] - state[_P])
+        state[_Q] *= 1.0 - share
+        if state[_Q] < _SMALL:
+            _make_anew(u, z, state)
+
+
+@compiled
 def _steps(
     data, indices, indptr, width, kind, unit, sign, margin, upper, ridge, norm2, order, size, plan, anchor, pull,
     momentum, radius, bias_ridge, u, z, velocity, a, moves, state,
@@ -124,15 +138,7 @@ def _steps(
                 if bias_ridge > 0.0:
                     state[_INTERCEPT] *= back
         if averaged:
-            if share >= 1.0:
-                for j in range(len(z)):
-                    z[j] = 0.0
-                state[_P], state[_Q] = state[_SCALE], 1.0
-            else:
-                state[_P] += share * (state[_SCALE] - state[_P])
-                state[_Q] *= 1.0 - share
-                if state[_Q] < _SMALL:
-                    _make_anew(u, z, state)
+            into_mean(u, z, state, share)
             state[_MEAN_INTERCEPT] += share * (state[_INTERCEPT] - state[_MEAN_INTERCEPT])
 
 
