@@ -76,8 +76,10 @@ def test_who_is_not_for_the_problem_says_so() -> None:
     with pytest.raises(DataError, match="needs a loss"):  # one name is no list of letters
         compare_solvers(SVMClassifier(), X, Y, "newton")
     for other in (SVMRanker(), AUCClassifier()):
-        with pytest.raises(ValueError, match="no solver 'one_slack' here; there are newton, bundle, gradient_descent"):
-            compare_solvers(other, X, Y, ["one_slack"])
+        with pytest.raises(
+            ValueError, match="no solver 'n_slack' here; there are newton, one_slack, bundle, gradient_descent"
+        ):
+            compare_solvers(other, X, Y, ["n_slack"])
     with pytest.raises(ValueError, match="needs an estimator of this library, not 'x'"):
         compare_solvers("x", X, Y)
     with pytest.raises(ValueError, match="both X_test and y_test"):

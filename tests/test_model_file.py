@@ -42,6 +42,7 @@ from maxmargin.errors import ModelFileError, StructureError
 from maxmargin.losses import CustomLoss, Exponential, Hinge, Logistic, SquaredHinge
 from maxmargin.model_file import load_with_metadata
 from maxmargin.structures.multiclass import Multiclass
+from model_file_changes import set_array, set_part, tampered
 
 X = np.array([[0.0, 1, 2], [1, 0, 0], [2, 2, 1], [0, 0, 3], [1, 1, 0], [3, 0, 1]])
 TOKENS = [[["w=the"], ["w=cat", "cap"]], [["w=a"], ["w=dog"], ["w=barks"]], [["w=dogs"]]]
@@ -111,7 +112,10 @@ def assert_same(saved: Any, loaded: Any, X: Any) -> None:
         ([1, 2, -3, 1, 2, 1], {"loss": np.array([[0, 1, 2], [3, 0, 1], [1.5, 1, 0]]), "C": np.float32(0.5)}),
         (np.array([1, 2, 3, 1, 2, 1], np.uint8), {"class_weight": {1: 2.0, 2: 0.5, 3: 1.0}}),
         ([0.0, 1.0, 2.0, 0.0, 1.0, 0.0], {"class_weight": "balanced", "fit_intercept": False}),
-        ([True, False, True, True, False, False], {"intercept_scaling": 3.0, "max_time": float("inf")}),
+        (
+            [True, False, True, True, False, False],
+            {"penalize_intercept": True, "intercept_scaling": 3.0, "max_time": float("inf")},
+        ),
         (np.array(["yes", "no", "yes", "no", "no", "yes"], object), {"loss": [[0.0, 2.0], [1.0, 0.0]]}),
     ],
 )
@@ -779,22 +783,6 @@ def test_whatever_is_written_can_be_read(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 # --- models whose parts contradict each other: compiled code must never see them
-
-
-def tampered(model: Any, path: Path, change: Callable[[Contents], Any]) -> Path:
-    save_model(model, path)
-    contents = read_container(path)
-    change(contents)
-    write_container(path, contents)
-    return path
-
-
-def set_part(name: str, value: Any) -> Callable[[Contents], Any]:
-    return lambda contents: contents.values["parts"].update({name: value})
-
-
-def set_array(name: str, value: Any) -> Callable[[Contents], Any]:
-    return lambda contents: contents.arrays.update({name: value(contents.arrays[name]) if callable(value) else value})
 
 
 COMMON: dict[str, Callable[[Contents], Any]] = {

@@ -22,9 +22,10 @@ from maxmargin import (
     load_model,
     save_model,
 )
-from maxmargin.data.container import Contents, read_container, write_container
+from maxmargin.data.container import Contents
 from maxmargin.errors import ModelFileError
 from maxmargin.losses import Logistic
+from model_file_changes import set_array, set_part, tampered
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3))
@@ -181,57 +182,41 @@ def test_a_fit_whose_stream_ended_before_its_first_piece_is_still_a_fit(tmp_path
 # --- files from strangers
 
 
-def changed(model: Any, path: Path, change: Callable[[Contents], Any]) -> Path:
-    save_model(model, path)
-    contents = read_container(path)
-    change(contents)
-    write_container(path, contents)
-    return path
-
-
-def part(name: str, value: Any, where: str = "parts") -> Callable[[Contents], Any]:
-    return lambda contents: contents.values[where].update({name: value})
-
-
-def array(name: str, value: Any) -> Callable[[Contents], Any]:
-    return lambda contents: contents.arrays.update({name: value})
-
-
 OF_STREAMS: dict[str, Callable[[Contents], Any]] = {
-    "rows less than none": part("seen", [-1], "stream"),
-    "rows of two streams": part("seen", [1, 1], "stream"),
-    "rows that are text": part("n_samples_seen", "many", "stream"),
-    "too many rows": part("n_samples_seen", 2**70, "stream"),
-    "weights too few": array("stream_last", np.zeros((1, 2))),
-    "means too many": array("stream_mean", np.zeros((2, 4))),
-    "means that are none": array("stream_mean", np.full((1, 4), np.nan)),
-    "figures too few": array("stream_figures", np.ones((1, 6))),
-    "figures below 0": array("stream_figures", -np.ones((1, 7))),
-    "steps of length 0": array("stream_figures", np.zeros((1, 7))),
+    "rows less than none": set_part("seen", [-1], "stream"),
+    "rows of two streams": set_part("seen", [1, 1], "stream"),
+    "rows that are text": set_part("n_samples_seen", "many", "stream"),
+    "too many rows": set_part("n_samples_seen", 2**70, "stream"),
+    "weights too few": set_array("stream_last", np.zeros((1, 2))),
+    "means too many": set_array("stream_mean", np.zeros((2, 4))),
+    "means that are none": set_array("stream_mean", np.full((1, 4), np.nan)),
+    "figures too few": set_array("stream_figures", np.ones((1, 6))),
+    "figures below 0": set_array("stream_figures", -np.ones((1, 7))),
+    "steps of length 0": set_array("stream_figures", np.zeros((1, 7))),
     "a list": lambda contents: contents.values.update(stream=[1]),
     "nothing": lambda contents: contents.values.update(stream={}),
     "neither stream nor certificate": lambda contents: contents.values.update(stream=None),
-    "a kernel": part("kernel", "rbf", "parameters"),
+    "a kernel": set_part("kernel", "rbf", "parameters"),
 }
 OF_SEARCHES: dict[str, Callable[[Contents], Any]] = {
-    "another C": part("C", 3.0),
-    "a C that is text": part("C", "1"),
-    "a value below 0": array("cs", np.array([-1.0, 1.0])),
-    "a table": array("cs", np.ones((2, 2))),
-    "scores too few": array("scores", np.ones((3, 1))),
-    "scores of one fold": array("scores", np.ones(2)),
-    "scores that are none": array("scores", np.full((3, 2), np.inf)),
+    "another C": set_part("C", 3.0),
+    "a C that is text": set_part("C", "1"),
+    "a value below 0": set_array("cs", np.array([-1.0, 1.0])),
+    "a table": set_array("cs", np.ones((2, 2))),
+    "scores too few": set_array("scores", np.ones((3, 1))),
+    "scores of one fold": set_array("scores", np.ones(2)),
+    "scores that are none": set_array("scores", np.full((3, 2), np.inf)),
     "no scores": lambda contents: contents.values["parts"].pop("scores"),
     "no weights": lambda contents: contents.values["parts"].pop("coef"),
-    "a parameter of nonsense": part("tol", -1.0, "parameters"),
+    "a parameter of nonsense": set_part("tol", -1.0, "parameters"),
     "a stream": lambda contents: contents.values.update(stream={}),
 }
 OF_MARGINS: dict[str, Callable[[Contents], Any]] = {
-    "three classes": part("classes", {"array": "coef"}),
-    "one class twice": part("classes", {"text_array": ["a", "a"]}),
-    "two intercepts": array("intercept", np.zeros(2)),
-    "weights too few": array("coef", np.zeros((1, 2))),
-    "a margin that is text": part("margin", "wide"),
+    "three classes": set_part("classes", {"array": "coef"}),
+    "one class twice": set_part("classes", {"text_array": ["a", "a"]}),
+    "two intercepts": set_array("intercept", np.zeros(2)),
+    "weights too few": set_array("coef", np.zeros((1, 2))),
+    "a margin that is text": set_part("margin", "wide"),
     "no margin": lambda contents: contents.values["parts"].pop("margin"),
 }
 
@@ -249,14 +234,16 @@ OF_MARGINS: dict[str, Callable[[Contents], Any]] = {
     ],
 )
 def test_contradictions_are_refused_in_one_line(model: Any, change: Any, tmp_path: Path) -> None:
-    path = changed(model, tmp_path / "m", change)
+    path = tampered(model, tmp_path / "m", change)
     with pytest.raises(ModelFileError, match=rf"^{re.escape(str(path))}: .*do not fit together") as caught:
         load_model(path)
     assert "\n" not in str(caught.value)
 
 
 def test_support_vectors_of_a_margin_are_counted_by_class(tmp_path: Path) -> None:
-    path = changed(HardMarginSVM(kernel="rbf").fit(X, TWO), tmp_path / "m", array("n_support", np.ones(3, np.int64)))
+    path = tampered(
+        HardMarginSVM(kernel="rbf").fit(X, TWO), tmp_path / "m", set_array("n_support", np.ones(3, np.int64))
+    )
     with pytest.raises(ModelFileError, match=r"numbers of support vectors of shape \(3,\) for 2 classes"):
         load_model(path)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import itertools
+import math
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +15,7 @@ import numpy as np
 import pytest
 
 from maxmargin import MulticlassSVM, SequenceSVM, SVMClassifier, compare_solvers
+from maxmargin.compare import Comparison, SolverRun
 from maxmargin.errors import DataError, MissingDependencyError
 from maxmargin.hmm import GenerativeHMM
 from maxmargin.losses import MARGIN_LOSSES, CustomLoss, Logistic
@@ -28,6 +31,9 @@ from maxmargin.plots import (
     SequenceDisplay,
     TransitionDisplay,
 )
+from maxmargin.problem import Certificate
+from maxmargin.solvers.loop import Record
+from maxmargin.status import Status
 
 PASSES, PRIMAL, DUAL = [1, 2, 3, 3], [9.0, 6.0, 5.5, 5.2], [1.0, 4.0, 4.8, 5.0]
 EXACT = [False, True, False, True]
@@ -361,6 +367,58 @@ def test_legends_lie_beside_the_data() -> None:
         assert not any(area.overlaps(box) for area in areas), type(display).__name__
         assert everything.x0 <= box.x0 < box.x1 <= everything.x1
         assert everything.y0 <= box.y0 < box.y1 <= everything.y1
+
+
+def compared(n: int, passes: Any, seconds: Any, gaps: Any, losses: Any = ()) -> CompareDisplay:
+    """So many solvers, each a little slower than the one before."""
+    runs = []
+    for k in range(n):
+        history = [
+            Record(int(p) + k, s * (1.0 + 0.1 * k), 1.0, 1.0 - gap, True) for p, s, gap in zip(passes, seconds, gaps)
+        ]
+        last = history[-1]
+        found = Certificate(1.0, last.dual, 0.5, 0.5, last.passes, 9, last.seconds, 1.0, 9, "s", Status.CONVERGED)
+        curve = [(r.passes, r.seconds, loss) for r, loss in zip(history, losses)]
+        runs.append(SolverRun(f"averaged_perceptron_{k}", "", found, last.seconds, None, history, curve))
+    return CompareDisplay(Comparison(runs, "1 - score" if len(losses) else ""))
+
+
+@pytest.mark.parametrize(
+    ("passes", "seconds", "gaps"),
+    [
+        (np.arange(1, 11), np.linspace(0.010, 0.013, 10), np.geomspace(9e-3, 2e-3, 10)),
+        (np.arange(1, 300), np.geomspace(1e-3, 30.0, 299), np.geomspace(1e-1, 1e-8, 299)),
+        ([30, 31, 32, 33], [0.0301, 0.0304, 0.0308, 0.031], [0.012, 0.0119, 0.0118, 0.01175]),
+        ([2], [0.0123], [3e-4]),
+        ([3, 5, 9], [1.0, 2.0, 1e4], [1e-5, 1e-5, 1e-5]),
+        *[(np.arange(1, 20), np.geomspace(0.011, 0.011 * 10**d, 19), np.geomspace(0.7, 0.7 / 10**d, 19))
+          for d in np.arange(0.05, 3.5, 0.3)],
+    ],
+)  # fmt: skip
+def test_numbers_of_logarithmic_axes_stand_apart(passes: Any, seconds: Any, gaps: Any) -> None:
+    pytest.importorskip("matplotlib")
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    display = compared(9 if len(passes) == 299 else 2, passes, seconds, gaps, np.linspace(0.3, 0.2, len(passes))).plot()
+    FigureCanvasAgg(display.figure_).draw()
+    for ax in display.axes_.ravel():
+        for axis, (low, high) in ((ax.xaxis, ax.get_xlim()), (ax.yaxis, ax.get_ylim())):
+            at = [*zip(axis.get_majorticklocs(), axis.get_majorticklabels())]
+            at += zip(axis.get_minorticklocs(), axis.get_minorticklabels())
+            shown = [label.get_window_extent() for value, label in at if low <= value <= high and label.get_text()]
+            assert len(shown) >= 2
+            assert not any(one.overlaps(other) for one, other in itertools.combinations(shown, 2))
+
+
+@pytest.mark.parametrize("gap", [0.0, math.inf])
+@pytest.mark.parametrize("losses", [(), (0.3, 0.2)])
+def test_solvers_without_a_gap_to_draw(gap: float, losses: Any) -> None:
+    """All of them at the optimum to the last bit, or without a lower bound."""
+    pytest.importorskip("matplotlib")
+    display = compared(2, [1, 2], [0.1, 0.2], [gap, gap], losses).plot()
+    assert display._repr_png_()
+    assert [text.get_text() for text in display.axes_[0, 0].texts] == ["no gap above 0 with a bound"]
+    assert display.axes_[-1, 0].get_xscale() == ("log" if len(losses) else "linear")
 
 
 def test_a_file_appears_in_one_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .problem import Certificate
     from .ranking import SVMRanker
     from .regressor import SVMRegressor
-    from .search import SVMClassifierCV
+    from .search import SVMClassifierCV, SVMRegressorCV
     from .sequence import SequenceSVM
     from .structured import StructuredSVM
     from .structures.check import check_structure
@@ -40,6 +40,7 @@ __all__ = [
     "SVMPath",
     "SVMRanker",
     "SVMRegressor",
+    "SVMRegressorCV",
     "SequenceSVM",
     "StructuredSVM",
     "TreeSVM",
@@ -63,6 +64,7 @@ _HOME_OF = {
     "SVMPath": "path",
     "SVMRanker": "ranking",
     "SVMRegressor": "regressor",
+    "SVMRegressorCV": "search",
     "SequenceSVM": "sequence",
     "StructuredSVM": "structured",
     "TreeSVM": "tree",

@@ -90,6 +90,7 @@ class MarginEstimator(BaseEstimator):
     certificate_: Certificate
     history_: list[Record]
     solver_: str
+    n_mistakes_: NDArray[np.int64]
     _quiet = False  # set where an early end is no surprise, such as in a comparison of solvers
     notes_: tuple[str, ...]
 
@@ -184,8 +185,12 @@ class MarginEstimator(BaseEstimator):
     def _tell(self, note: str) -> None:
         print(f"note: {note}", file=sys.stderr, flush=True)
 
-    def _finish(self, result: Result) -> None:
-        """Store the figures; then speak of an early end."""
+    def _finish(self, result: Result, problems: Sequence[Result] | None = None) -> None:
+        """Store the figures, those of a perceptron for each of several problems; then speak of an early end."""
+        mistakes = [each.n_mistakes for each in problems or [result]]
+        self.__dict__.pop("n_mistakes_", None)  # of an earlier fit by a perceptron
+        if None not in mistakes:
+            self.n_mistakes_ = np.array(mistakes, np.int64)
         self.certificate_ = certificate = result.certificate
         self.history_ = result.history
         self.solver_ = certificate.solver
@@ -209,6 +214,8 @@ class MarginEstimator(BaseEstimator):
         """What to do about an early end."""
         if "perceptron" in certificate.solver and certificate.status is Status.PASS_LIMIT:
             return "Every pass made mistakes: raise max_passes, or take another solver if the data are not separable."
+        if certificate.solver == "gradient_descent" and certificate.status in (Status.PASS_LIMIT, Status.STANDSTILL):
+            return f"{certificate.status.advice} Steps are short beside kinks of a loss: solver='bundle' is for those."
         return certificate.status.advice
 
     def __getstate__(self) -> dict[str, Any]:

@@ -40,7 +40,7 @@ from .solvers.kernel.newton import KernelNewton
 from .solvers.kernel.row_cache import KernelValues
 from .solvers.kernel.task import KernelTask
 from .solvers.linear.intercept import best_intercept
-from .solvers.linear.rows import Rows
+from .solvers.linear.rows import Rows, square
 from .solvers.loop import Result, check_costs, run_to_tolerance
 from .solvers.projected_gradient import ProjectedGradient
 from .status import Status
@@ -459,7 +459,7 @@ def dual_of(result: Result, d: int, part: Ints | None = None) -> tuple[Ints, Rea
     """
     point, result.dual_point = result.dual_point, None
     used = np.flatnonzero(point.beta)
-    residual = float(np.linalg.norm(result.w[:d] - point.w[:d]))
+    residual = 0.0 if result.w is point.w else math.sqrt(square(result.w[:d] - point.w[:d]))
     return used if part is None else part[used], point.beta[used], residual
 
 

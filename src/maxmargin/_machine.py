@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_regressor
 
 from ._estimator import MarginEstimator, check_number, choose_solver
-from ._warm import Ends
+from ._warm import End, Ends
 from .data._mapped_rows import rows_of
 from .errors import DataError
 from .problem import Certificate
@@ -25,6 +25,7 @@ from .solvers.linear.interior_point import InteriorPoint
 from .solvers.linear.newton import Newton
 from .solvers.linear.task import LinearTask
 from .solvers.loop import Result, run_to_tolerance
+from .solvers.one_slack import OneSlack
 from .solvers.perceptron import Perceptron
 from .solvers.projected_gradient import ProjectedGradient
 from .solvers.subgradient import Pegasos, Subgradient
@@ -43,6 +44,7 @@ _SOLVERS: dict[str, Any] = {
     "coordinate_ascent": CoordinateAscent(),
     "interior_point": InteriorPoint(),
     "newton": Newton(),
+    "one_slack": OneSlack(),
     "bundle": Bundle(),
     "gradient_descent": GradientDescent(),
     "subgradient": Subgradient(),
@@ -59,7 +61,6 @@ class Machine(MarginEstimator):
     fit_intercept: bool
     penalize_intercept: bool
     solver_reason_: str
-    n_mistakes_: Ints
 
     def _check_machine(self) -> Any:
         """Check the shared parameters; returns the solver."""
@@ -107,18 +108,24 @@ class Machine(MarginEstimator):
         *,
         signs: bool,
         warm: WarmStart | None = None,
+        known: End | None = None,
     ) -> Result:
         """One problem; the seed is the same for each of several, so that their order does not matter.
 
-        Weights of the result are those of the folded rows.
+        Weights of the result are those of the folded rows. Where the end of a problem on the same rows is ``known`` it
+        begins there.
         """
-        if warm is not None:
+        if known is not None:
+            warm = known.start
+        elif warm is not None:
             warm = replace(warm, w=folded.folded(warm.w))
         rng = np.random.default_rng(self._seed())
         task = LinearTask(
             folded.rows, terms, float(self.C), weight, self._intercept, float(self.tol), rng,
             name=type(self).__name__, signs=signs, warm=warm,
         )  # fmt: skip
+        if known is not None:
+            known.tell(task)
 
         def run(callback: Any, **limits: Any) -> Result:
             told = None if callback is None else lambda record, w: callback(record, folded.original(w))
@@ -130,14 +137,10 @@ class Machine(MarginEstimator):
         """Certificate and history of one problem, or of several added up; then speak of an early end."""
         worst = max(results, key=lambda result: (not result.certificate.status.ok, result.certificate.passes))
         self.solver_reason_ = worst.reason
-        if worst.n_mistakes is not None:
-            self.n_mistakes_ = np.array([result.n_mistakes for result in results])
-        elif hasattr(self, "n_mistakes_"):  # of an earlier fit by a perceptron
-            del self.n_mistakes_
         worst.certificate = sum_of([result.certificate for result in results])
         for name in ("_streams", "n_samples_seen_"):  # of partial_fit
             self.__dict__.pop(name, None)
-        self._finish(worst)
+        self._finish(worst, results)
 
 
 def counted(X: Any, number: Ints, weight: Reals | None, *, merge: bool = True) -> tuple[Any, Ints, Reals]:

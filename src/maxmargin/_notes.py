@@ -37,6 +37,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .problem import Certificate
+from .solvers.linear.rows import Rows
 from .structures.rows import FEW_ENTRIES, equal_pairs
 
 __all__ = [
@@ -89,14 +90,16 @@ def about_scales(X: Any, names: Any, *, shifts: bool, C: float | None = None, ke
         Its name.
     """
     low, high, step = _extremes(X)
-    if sp.issparse(X) or not shifts:
-        scale = np.maximum(-low, high)
+    if sp.issparse(X):
+        scale = high
     else:
-        scale = high - low
-    if not (scale > 0.0).any():
+        scale = high - low if shifts else np.maximum(-low, high)
+    top = int(scale.argmax())
+    if not scale[top] > 0.0:
         return _about_constants(low == high, step, names) if shifts or sp.issparse(X) else []
-    top, bottom = int(scale.argmax()), int(np.where(scale > 0.0, scale, np.inf).argmin())
-    largest, smallest = float(scale[top]), float(scale[bottom])
+    scale[scale <= 0.0] = np.inf
+    bottom, largest = int(scale.argmin()), float(scale[top])
+    smallest = float(scale[bottom])
     notes = []
     if largest / _UNLIKE >= smallest:
         effect = (
@@ -321,23 +324,22 @@ def _percent(share: float) -> str:
 
 
 def _extremes(X: Any) -> tuple[Reals, Reals, int]:
-    """Smallest and largest value of every column in one of so many rows; of sparse rows minus and plus the largest."""
+    """Smallest and largest value of every column in one of so many rows; of sparse rows twice the largest in size."""
     n, d = X.shape
     sparse = sp.issparse(X)
     size = max(1, _BLOCK * n // max(X.size, 1))  # rows that fit a cache
     step = -(-X.size // (_LOOKED_AT_SPARSE if sparse else _LOOKED_AT)) or 1
-    low, high = np.full(d, np.inf), np.full(d, -np.inf)
     if sparse:
-        high[:] = 0.0
+        high, rows = np.zeros(d), Rows(X)
+        for at in range(0, n, step * size):
+            rows.raise_to_largest(high, at, min(at + size, n))
+        return high, high, step
+    low, high = np.full(d, np.inf), np.full(d, -np.inf)
     for at in range(0, n, step * size):
-        if sparse:
-            part = slice(X.indptr[at], X.indptr[min(at + size, n)])
-            np.maximum.at(high, X.indices[part], np.abs(X.data[part]))
-        else:
-            block = X[at : at + size]
-            np.minimum(low, block.min(0), out=low)
-            np.maximum(high, block.max(0), out=high)
-    return (-high if sparse else low), high, step
+        block = X[at : at + size]
+        np.minimum(low, block.min(0), out=low)
+        np.maximum(high, block.max(0), out=high)
+    return low, high, step
 
 
 def _feature(j: int, names: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,16 +14,18 @@ from .solvers.base import WarmStart
 from .solvers.kernel.row_cache import KernelValues
 from .solvers.linear.folding import Folded, fold
 from .solvers.linear.rows import Rows
+from .solvers.linear.task import LinearTask
+from .solvers.loop import Result
 
-__all__ = ["Encoded", "Ends"]
+__all__ = ["Encoded", "EncodedClasses", "EncodedValues", "End", "Ends"]
 
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Encoded:
-    """Data of a classifier that are checked and ready for its problems, whatever ``C`` is.
+    """Data of a machine that are checked and ready for its problems, whatever ``C`` is.
 
     Attributes
     ----------
@@ -33,10 +35,6 @@ class Encoded:
         Which rows of the data they are.
     counts, weight : float64 arrays of shape (m,)
         How often each counts, and that times the factor of its class.
-    wanted : float64 array of shape (m,), or None
-        Margins.
-    number : int64 array of shape (m,)
-        Classes.
     n : int
         Rows of the data.
     kernel : Kernel or None
@@ -49,8 +47,6 @@ class Encoded:
     order: Ints
     counts: Reals
     weight: Reals
-    wanted: Reals | None
-    number: Ints
     n: int
     kernel: Kernel | None = None
     values: KernelValues = field(default_factory=KernelValues)
@@ -66,20 +62,94 @@ class Encoded:
         return fold(self.rows)
 
 
+@dataclass(kw_only=True)
+class EncodedClasses(Encoded):
+    """Those of a classifier.
+
+    Attributes
+    ----------
+    number : int64 array of shape (m,)
+        Classes.
+    wanted : float64 array of shape (m,), or None
+        Margins.
+    """
+
+    number: Ints
+    wanted: Reals | None = None
+
+
+@dataclass(kw_only=True)
+class EncodedValues(Encoded):
+    """Those of a regressor.
+
+    Attributes
+    ----------
+    target : float64 array of shape (m,)
+    """
+
+    target: Reals
+
+
+class End(NamedTuple):
+    """What a linear problem on all rows ends with: the next one on the very same rows need not compute it again.
+
+    Attributes
+    ----------
+    w : float64 array
+        Weights of the folded rows, and an intercept.
+    products : float64 array of shape (m,)
+        Scores of the rows without intercept.
+    beta : float64 array of shape (m,)
+        The dual point.
+    sums : tuple of two float64 arrays, or None
+        The same with its weights without intercept, where these are at hand as computed from it.
+    C : float
+    solver : str
+    """
+
+    w: Reals
+    products: Reals
+    beta: Reals
+    sums: tuple[Reals, Reals] | None
+    C: float
+    solver: str
+
+    @classmethod
+    def of(cls, result: Result) -> End:
+        """The end of a run that still holds its problem, a linear one."""
+        assert result._run is not None
+        task: Any = result._run.task
+        beta, sums = result.dual_point.beta, task.sums
+        known = sums is not None and np.array_equal(sums[0], beta)
+        products = task.products(result.w[: task.rows.shape[1]])  # most often known
+        return cls(result.w, products, beta, sums if known else None, task.C, result.certificate.solver)
+
+    @property
+    def start(self) -> WarmStart:
+        """Where the next problem is to begin."""
+        return WarmStart(self.w, beta=self.beta, solver=self.solver)
+
+    def tell(self, task: LinearTask) -> None:
+        """What is known already."""
+        task.known, task.sums = (self.w[: task.rows.shape[1]], self.products), self.sums
+        task.moved = task.C != self.C
+
+
 @dataclass
 class Ends:
     """Where the problems of a fit ended, in their order; ``before`` are those of an earlier fit.
 
     Where no other fit follows nothing is ``wanted``, and nothing kept. Coefficients are kept for all ``n`` rows of the
-    data, as other rows may count in the next fit. Where a list of ``scores`` is given, linear problems on all rows add
-    those that they end with.
+    data, as other rows may count in the next fit. Where the next one has the ``same`` data, linear problems on all rows
+    leave what they end with.
     """
 
     n: int
     by_kernel: bool
     before: Ends | None = None
     wanted: bool = True
-    scores: list[Reals] | None = None
+    same: bool = False
+    known: list[End] = field(default_factory=list)
     ends: list[tuple[tuple[Reals, ...], Reals, str]] = field(default_factory=list)
 
     def start(self, rows: Ints, n_weights: int) -> WarmStart | None:
@@ -92,6 +162,11 @@ class Ends:
             return None
         mine = beta[rows]
         return WarmStart(np.concatenate([mine, *w] if self.by_kernel else w), beta=mine, solver=solver)
+
+    def known_start(self) -> End | None:
+        """The end of the next linear problem on all rows, in the fit before to the same data."""
+        k, before = len(self.known), self.before
+        return before.known[k] if before is not None and k < len(before.known) else None
 
     def keep(self, rows: Ints, w: tuple[Reals, ...], beta: Reals, solver: str) -> None:
         """The end of the next problem on these rows, and its solver.

@@ -7,12 +7,12 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ._class_labels import Classifier, ClassLabels, classes_in, classes_part
 from ._class_weight import class_factors, without_zero_classes
-from ._estimator import MarginEstimator, check_one_kind, check_sample_weight
+from ._estimator import MarginEstimator, check_sample_weight
 from ._machine import counted
 from ._notes import about_contradictions, about_order, about_scales
 from .errors import DataError
@@ -29,7 +29,7 @@ __all__ = ["AUCClassifier", "best_threshold"]
 Reals = NDArray[np.float64]
 
 
-class AUCClassifier(ClassifierMixin, MarginEstimator):
+class AUCClassifier(Classifier, MarginEstimator):
     """Linear classifier of two classes, trained for the area under the ROC curve (AUC), with a certificate.
 
     Minimises ``1/2 |w|^2 + C k sum_(i, j) s_i s_j (1 - <w, x_i - x_j>)_+`` (or the square of the bracket) over the
@@ -61,7 +61,7 @@ class AUCClassifier(ClassifierMixin, MarginEstimator):
         Passes over the data: each product with the Hessian, gradient or evaluation is one.
     max_time : float, optional
         Seconds of solving.
-    solver : {"auto", "newton", "bundle", "gradient_descent", "subgradient", "pegasos"} or solver object, default="auto"
+    solver : str or solver object, default="auto"
         As of :class:`~maxmargin.SVMRanker`, with all pairs for one example.
     verbose : int, default=0
         1 shows progress, 2 every pass.
@@ -149,7 +149,8 @@ class AUCClassifier(ClassifierMixin, MarginEstimator):
             Used as it is, without a copy, when it is float64 or float32 in C order or CSR and no weight is 0 (sets of
             up to a hundred thousand values are copied, as equal rows are merged).
         y : array of shape (n,)
-            Two classes of any type that can be sorted.
+            Two classes of any hashable type, which come back as given; text and numbers are not to be mixed. Labels
+            that compare equal are one class.
         sample_weight : array of shape (n,), optional
             Weights ``s``: that of a pair is the product of two, so that a row of weight 2 is two equal rows. 0 leaves a
             row out, negative ones are refused.
@@ -166,27 +167,29 @@ class AUCClassifier(ClassifierMixin, MarginEstimator):
         for name, values in (("loss", ("hinge", "squared_hinge")), ("C_per", ("row", "pair"))):
             if getattr(self, name) not in values:
                 raise ValueError(f"{name} must be {values[0]!r} or {values[1]!r}, not {getattr(self, name)!r}")
-        check_one_kind(y)
+        labels = ClassLabels(y, self.class_weight)
         check_sparse(X)
-        X, truth = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
+        X, truth = validate_data(self, X, labels.y, accept_sparse="csr", dtype=[np.float64, np.float32])
         check_classification_targets(truth)
         n = len(truth)
-        weight = without_zero_classes(self.class_weight, check_sample_weight(sample_weight, n), truth)
+        weight = without_zero_classes(labels.class_weight, check_sample_weight(sample_weight, n), truth)
         used = np.ones(n, np.bool_) if weight is None else weight > 0
+        truth = labels.used(truth, used)
         classes = np.unique(truth[used])  # a class whose rows all have weight 0 is absent
+        names = labels.names(classes)
         if len(classes) != 2:
-            shown = ", ".join(repr(label) for label in classes[:5].tolist()) + (", ..." if len(classes) > 5 else "")
+            shown = ", ".join(repr(label) for label in names[:5].tolist()) + (", ..." if len(classes) > 5 else "")
             raise DataError(
                 f"AUCClassifier: y has {len(classes)} {'classes' if len(classes) > 1 else 'class'} ({shown}). Only "
                 "binary classification is supported."
             )
-        factors = class_factors(self.class_weight, classes, truth, used)
+        factors = class_factors(labels.class_weight, classes, truth, used)
         number = np.minimum(np.searchsorted(classes, truth), 1)
         X, order, weight = counted(X, number, weight)
         number = number[order]
         rows = Rows(X)
         result = self._fit_pairs(rows, number, weight, solver)
-        self.classes_, self.coef_ = classes, result.w.reshape(1, -1)
+        self.classes_, self.coef_ = names, result.w.reshape(1, -1)
         cost = weight / weight.max()
         if factors is not None:
             cost *= (factors / factors.max())[number]
@@ -246,7 +249,7 @@ class AUCClassifier(ClassifierMixin, MarginEstimator):
         """What a model file keeps, beyond the parameters and the figures."""
         names = getattr(self, "feature_names_in_", None)
         return {
-            "classes": self.classes_,
+            "classes": classes_part(self.classes_),
             "coef": self.coef_,
             "intercept": self.intercept_,
             "feature_names": None if names is None else names.tolist(),
@@ -255,10 +258,8 @@ class AUCClassifier(ClassifierMixin, MarginEstimator):
 
     def _from_parts(self, parts: dict[str, Any]) -> None:
         """Take over what :meth:`_to_parts` gave; a ValueError says what does not fit."""
-        classes, names = np.asarray(parts["classes"]), parts["feature_names"]
+        classes, names = classes_in(parts["classes"], "two"), parts["feature_names"]
         coef, intercept = (np.ascontiguousarray(parts[name], np.float64) for name in ("coef", "intercept"))
-        if classes.shape != (2,) or len(np.unique(classes)) != 2:
-            raise ValueError("the classes must be two")
         if coef.ndim != 2 or len(coef) != 1 or intercept.shape != (1,):
             raise ValueError(
                 f"weights of shapes {coef.shape} and {intercept.shape}; they must be one vector and a number"

@@ -9,18 +9,18 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, log_expit, softmax
-from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ._class_labels import Classifier, ClassLabels, classes_in, classes_part
 from ._class_weight import class_factors, without_zero_classes
 from ._estimator import check_one_kind, check_sample_weight
 from ._kernel_machine import KernelMachine, bounded_together, canonical, dual_of, nu_for_classes, points_of
 from ._machine import check_margin, check_switches
 from ._notes import HardMargin, tell_hard_margin
 from ._partial_fit import Streams, can_stream, classes_of, for_streams, stream_loss, used_rows
-from ._warm import Encoded, Ends
+from ._warm import EncodedClasses, End, Ends
 from .data._mapped_rows import rows_of
 from .errors import DataError
 from .losses import Hinge, Logistic, MarginLoss, margin_loss
@@ -51,7 +51,25 @@ def _has_probabilities(model: SVMClassifier) -> bool:
     return True
 
 
-class SVMClassifier(ClassifierMixin, KernelMachine):
+_TOGETHER = ("crammer_singer", "crammer-singer")  # the names that others have for it
+
+
+def _sorted_labels(truth: NDArray[Any]) -> NDArray[Any]:
+    """The labels in a one-dimensional array, each once, after scikit-learn's check of them.
+
+    Only what that would refuse or warn of goes there: it takes a sixth of a small fit.
+    """
+    kind = truth.dtype.kind
+    with np.errstate(invalid="ignore"):  # of numbers too large for an integer
+        if kind not in "biuU" and not (kind == "f" and (truth == truth.astype(np.int64)).all()):
+            check_classification_targets(truth)
+    labels = np.unique(truth)
+    if len(labels) > max(2, len(truth) // 2):
+        check_classification_targets(truth)
+    return labels
+
+
+class SVMClassifier(Classifier, KernelMachine):
     """Support vector classifier with a certificate.
 
     Two classes: minimises ``1/2 |w|^2 + C sum_i s_i (m_i - y_i (<w, x_i> + b))_+`` (or the square of the bracket),
@@ -98,10 +116,11 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
         ``"auto"`` begins with coordinate ascent and goes over to the interior point method where that is shorter, as
         on unscaled features or for a large ``C``; with a kernel it is block SMO, which is for kernels only. Losses
         other than the hinge and its square are for Newton's method, or for ``"bundle"`` where they have kinks.
-        That, ``"gradient_descent"``, ``"subgradient"`` and ``"pegasos"`` are for linear machines with any loss
-        (:mod:`maxmargin.solvers.bundle`, :mod:`maxmargin.solvers.subgradient`),
-        ``"projected_gradient"`` is for the hinge and its square, linear or not, and ``"perceptron"`` and
-        ``"averaged_perceptron"`` look for any hyperplane that separates two classes (:mod:`maxmargin.solvers`).
+        That, ``"one_slack"`` (cutting planes, without a search for better ones), ``"gradient_descent"``,
+        ``"subgradient"`` and ``"pegasos"`` are for linear machines with any loss (:mod:`maxmargin.solvers.bundle`,
+        :mod:`maxmargin.solvers.subgradient`), ``"projected_gradient"`` is for the hinge and its square, linear or not,
+        and ``"perceptron"`` and ``"averaged_perceptron"`` look for any hyperplane that separates two classes
+        (:mod:`maxmargin.solvers`).
         ``solver_`` and ``solver_reason_`` say what was chosen and why.
     cache_mb : float, default=500.0
         Bound of the memory for kernel values, in millions of bytes.
@@ -220,7 +239,8 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
             Used as it is, without a copy, when it is float64 or float32 in C order or CSR and no weight is 0 (sets of
             up to a hundred thousand values are copied, as equal rows are merged).
         y : array of shape (n,)
-            Classes of any type that can be sorted.
+            Classes of any hashable type: they come back as given. Text and numbers are not to be mixed; labels that
+            compare equal are one class.
         sample_weight : array of shape (n,), optional
             Factors ``s_i`` on the slacks; 0 leaves a row out, negative ones are refused.
         margin : array of shape (n,), optional
@@ -246,27 +266,29 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
 
     def _encoded(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, margin: ArrayLike | None = None
-    ) -> Encoded:
+    ) -> EncodedClasses:
         """Check the data and what they need of the parameters; see :meth:`fit`. ``classes_`` are known from then on."""
         check_switches(self)
         loss = margin_loss(self.loss)
-        if self.multi_class not in ("ovr", "ovo"):
-            raise ValueError(f"multi_class must be 'ovr' or 'ovo', not {self.multi_class!r}")
+        self._check_multi_class()
         if self.nu is not None and (not isinstance(loss, Hinge) or margin is not None):
             raise ValueError("SVMClassifier: nu is for the hinge loss without wanted margins")
-        check_one_kind(y)
+        labels = ClassLabels(y, self.class_weight)
         check_sparse(X)
-        X, truth = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
-        check_classification_targets(truth)
-        n = len(truth)
-        weight = without_zero_classes(self.class_weight, check_sample_weight(sample_weight, n), truth)
+        X, checked = validate_data(self, X, labels.y, accept_sparse="csr", dtype=[np.float64, np.float32])
+        every = _sorted_labels(checked)
+        n = len(checked)
+        weight = without_zero_classes(labels.class_weight, check_sample_weight(sample_weight, n), checked)
         wanted = check_margin(margin, n)
         used = np.ones(n, np.bool_) if weight is None else weight > 0
-        classes = np.unique(truth[used])  # a class whose rows all have weight 0 is absent
+        truth = labels.used(checked, used)
+        # a class whose rows all have weight 0 is absent
+        classes = every if weight is None and truth is checked else np.unique(truth[used])
         number = np.minimum(np.searchsorted(classes, truth), len(classes) - 1)
+        names = labels.names(classes)
         if len(classes) < 2:
-            raise DataError(f"SVMClassifier needs at least two classes; y has one class only: {classes.tolist()[0]!r}")
-        factors = class_factors(self.class_weight, classes, truth, used)
+            raise DataError(f"SVMClassifier needs at least two classes; y has one class only: {names.tolist()[0]!r}")
+        factors = class_factors(labels.class_weight, classes, truth, used)
         groups = number
         if wanted is not None:
             groups = np.zeros_like(number)
@@ -277,11 +299,16 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
         with np.errstate(over="ignore"):  # refused where C is known
             weight = counts if factors is None else counts * factors[number]
         wanted = None if wanted is None else wanted[order]
-        self.classes_ = classes
-        return Encoded(X, order, counts, weight, wanted, number, n)
+        self.classes_ = names
+        return EncodedClasses(X=X, order=order, counts=counts, weight=weight, n=n, number=number, wanted=wanted)
+
+    def _check_multi_class(self) -> None:
+        if self.multi_class not in ("ovr", "ovo"):
+            other = "; the machine of Crammer and Singer is MulticlassSVM" if self.multi_class in _TOGETHER else ""
+            raise ValueError(f"multi_class must be 'ovr' or 'ovo', not {self.multi_class!r}{other}")
 
     @property
-    def _fit_all(self) -> Callable[[Encoded, Any, Ends], tuple[list[Result], list[HardMargin | None]]]:
+    def _fit_all(self) -> Callable[[EncodedClasses, Any, Ends], tuple[list[Result], list[HardMargin | None]]]:
         """Gives the answers of all problems for a solver, and for each what :meth:`_hard_margin` says."""
         return self._fit_all_by_kernel if self._by_kernel else self._fit_all_linear
 
@@ -325,8 +352,7 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
         self._check_parameters()
         check_switches(self)
         loss = stream_loss(self.loss)
-        if self.multi_class not in ("ovr", "ovo"):
-            raise ValueError(f"multi_class must be 'ovr' or 'ovo', not {self.multi_class!r}")
+        self._check_multi_class()
         streams: Streams | None = vars(self).get("_streams")
         if streams is not None:
             streams.check(self)
@@ -355,26 +381,29 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
         streams.take_over(self, len(order))
         return self
 
-    def _fit_all_linear(self, data: Encoded, solver: Any, ends: Ends) -> tuple[list[Result], list[HardMargin | None]]:
+    def _fit_all_linear(
+        self, data: EncodedClasses, solver: Any, ends: Ends
+    ) -> tuple[list[Result], list[HardMargin | None]]:
         results, duals, changes = [], [], []
         X, order, weight, wanted, number = data.X, data.order, data.weight, data.wanted, data.number
         d = X.shape[1]
         n_weights = d + bool(self.fit_intercept)
         problems = list(self._problems(number))
-        coef, intercept = np.zeros((len(problems), d)), np.zeros(len(problems))
+        coef, intercept = np.empty((len(problems), d)), np.empty(len(problems))
         for k, (part, sign, _) in enumerate(problems):
             folded, places = (data.folded, order) if part is None else (fold(Rows(rows_of(X, part))), order[part])
             s, m = (weight, wanted) if part is None else (weight[part], None if wanted is None else wanted[part])
             terms = margin_terms(margin_loss(self.loss), sign, self._costs(s), m)
-            result = self._fit_linear(folded, terms, s, solver, signs=True, warm=ends.start(places, n_weights))
+            known = ends.known_start() if part is None else None
+            warm = ends.start(places, n_weights) if known is None else None
+            result = self._fit_linear(folded, terms, s, solver, signs=True, warm=warm, known=known)
             folded.original(result.w, coef[k])
             own = result.w[folded.rows.shape[1] :].copy()
             intercept[k] = own.sum()  # of one, or none
-            ends.keep(places, (coef[k], own), result.dual_point.beta, result.certificate.solver)
-            if ends.scores is not None and part is None:
-                assert result._run is not None
-                task: Any = result._run.task
-                ends.scores.append(task.scores(result.w))  # most often known
+            if ends.same and part is None:
+                ends.known.append(End.of(result))
+            else:
+                ends.keep(places, (coef[k], own), result.dual_point.beta, result.certificate.solver)
             results.append(result)
             changes.append(self._hard_margin(result))
             duals.append(dual_of(result, folded.rows.shape[1], part))
@@ -385,7 +414,7 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
         return results, changes
 
     def _fit_all_by_kernel(
-        self, data: Encoded, solver: Any, ends: Ends
+        self, data: EncodedClasses, solver: Any, ends: Ends
     ) -> tuple[list[Result], list[HardMargin | None]]:
         X, order, weight, wanted, number = data.X, data.order, data.weight, data.wanted, data.number
         if data.kernel is None:
@@ -428,19 +457,27 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
         self.n_support_ = np.bincount(support, minlength=len(self.classes_))
         return results, changes
 
-    def _zeros(self, data: Encoded, results: list[Result]) -> list[bool]:
+    def _zeros(self, data: EncodedClasses, results: list[Result]) -> list[bool]:
         """For each problem whether weights of 0 are as good as any."""
-        out = []
-        for (part, sign, _), result in zip(self._problems(data.number), results, strict=True):
-            rows = slice(None) if part is None else part
-            wanted, c = None, self._costs(data.weight[rows])
-            if data.wanted is None:  # where all scores are 0 rows differ by their signs alone
-                sign, c = np.array([1.0, -1.0]), np.array([c[sign > 0.0].sum(), c[sign < 0.0].sum()])
-            else:
-                wanted = data.wanted[rows]
-            terms = margin_terms(margin_loss(self.loss), sign, c, wanted)
-            out.append(self._zero_is_best(result.certificate, terms))
-        return out
+        loss, c = margin_loss(self.loss), self._costs(data.weight)
+        if data.wanted is None:  # where all scores are 0 rows differ by their signs alone
+            sums = np.bincount(data.number, c, len(self.classes_)).astype(np.float64)
+            signs = np.array([1.0, -1.0])
+            terms = [margin_terms(loss, signs, np.array(pair)) for pair in self._pairs(sums)]
+        else:
+            terms = []
+            for part, sign, _ in self._problems(data.number):
+                rows = slice(None) if part is None else part
+                terms.append(margin_terms(loss, sign, c[rows], data.wanted[rows]))
+        return [self._zero_is_best(result.certificate, each) for each, result in zip(terms, results, strict=True)]
+
+    def _pairs(self, sums: Reals) -> list[tuple[float, float]]:
+        """Sums over the classes added up, for every two-class problem, over its rows of either sign."""
+        if len(sums) == 2:
+            return [(sums[1], sums[0])]
+        if self.multi_class == "ovr":
+            return [(sums[k], np.delete(sums, k).sum()) for k in range(len(sums))]
+        return list(combinations(sums.tolist(), 2))
 
     def _problems(self, number: Ints) -> Iterator[tuple[Ints | None, Reals, str]]:
         """Rows (None: all) and signs of every two-class problem, and what it is in messages."""
@@ -492,25 +529,27 @@ class SVMClassifier(ClassifierMixin, KernelMachine):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Class with the highest score, of shape (n,); the first in ``classes_`` on ties."""
-        decision = self.decision_function(X)
-        best = (decision > 0).astype(int) if decision.ndim == 1 else decision.argmax(1)
+        best = self._predicted(X)  # first: it says so where there was no fit
         predicted: NDArray[Any] = self.classes_[best]
         return predicted
+
+    def _predicted(self, X: Any) -> NDArray[np.intp]:
+        """The numbers of the classes that are predicted."""
+        decision = self.decision_function(X)
+        return (decision > 0).astype(np.intp) if decision.ndim == 1 else decision.argmax(1)
 
     def _to_parts(self) -> dict[str, Any]:
         """What a model file keeps, beyond the parameters and the figures."""
         return self._score_parts() | {
-            "classes": self.classes_,
+            "classes": classes_part(self.classes_),
             "intercept": self.intercept_,
             "n_support": self.n_support_ if hasattr(self, "kernel_") else None,
         }
 
     def _from_parts(self, parts: dict[str, Any]) -> None:
         """Take over what :meth:`_to_parts` gave; a ValueError says what does not fit."""
-        classes, intercept = np.asarray(parts["classes"]), np.ascontiguousarray(parts["intercept"], np.float64)
-        k = len(classes) if classes.ndim == 1 else 0
-        if k < 2 or len(np.unique(classes)) != k:
-            raise ValueError("the classes must be two or more, each once")
+        classes, intercept = classes_in(parts["classes"]), np.ascontiguousarray(parts["intercept"], np.float64)
+        k = len(classes)
         n_problems = 1 if k == 2 else k if self.multi_class == "ovr" else k * (k - 1) // 2
         if intercept.shape != (n_problems,):
             raise ValueError(f"intercepts of shape {intercept.shape} for {n_problems} problems")

@@ -55,10 +55,13 @@ class Comparison:
         In the order asked for.
     measure : str
         What the test loss is; empty without test data.
+    note : str
+        What was changed so that all solvers have the same problem; empty where nothing was.
     """
 
     runs: list[SolverRun]
     measure: str = ""
+    note: str = ""
 
     @property
     def best(self) -> SolverRun:
@@ -102,6 +105,8 @@ class Comparison:
         lines += [f"{run.name}: {run.refused}" for run in self.runs if run.refused]
         if self.measure and with_test:
             lines.append(f"test: {self.measure}")
+        if self.note:
+            lines.append(f"note: {self.note}")
         return "\n".join(lines)
 
 
@@ -122,7 +127,9 @@ def compare_solvers(
     Parameters
     ----------
     estimator : estimator
-        Of this library, with a parameter ``solver``; its ``C``, ``tol`` and so on are set, and it is not changed.
+        Of this library, with a parameter ``solver``; its ``C``, ``tol`` and so on are set, and it is not changed. All
+        solvers get the same problem: where some of them have no free intercepts, those of a
+        :class:`~maxmargin.MulticlassSVM` that does not ask for free ones are penalised for all.
     X, y : data
         As its ``fit`` takes them; ``fit_parameters`` too, such as ``sample_weight``.
     solvers : iterable of str or solver objects, or one name, optional
@@ -192,14 +199,16 @@ def compare_fits(
             )
     if not wanted:
         raise ValueError("compare_solvers: no solver to compare")
-    runs = []
+    note, runs = "", []
+    if hasattr(estimator, "_for_all"):
+        estimator, note = estimator._for_all(wanted)
     for solver in wanted:
         runs.append(_run(estimator, solver, fit, test, curve))
         if after is not None:
             after(runs[-1])
     if all(run.refused for run in runs) and len({run.refused for run in runs}) == 1:
         raise DataError(runs[0].refused)
-    return Comparison(runs, "" if test is None else measure)
+    return Comparison(runs, "" if test is None else measure, note)
 
 
 def solver_names(estimator: Any) -> list[str]:

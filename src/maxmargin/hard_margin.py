@@ -10,11 +10,10 @@ from typing import Any, NoReturn
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._estimator import check_one_kind
+from ._class_labels import Classifier, ClassLabels, classes_in, classes_part
 from ._kernel_machine import KernelMachine, dual_of
 from ._machine import Machine, check_switches
 from .errors import DataError, InseparableError
@@ -39,7 +38,7 @@ _MORE = 2.0
 _LARGEST = 1e49
 
 
-class HardMarginSVM(ClassifierMixin, KernelMachine):
+class HardMarginSVM(Classifier, KernelMachine):
     """Hard-margin support vector classifier of two classes, with a certificate.
 
     Minimises ``1/2 |w|^2`` subject to ``y_i (<w, x_i> + b) >= 1`` for every row, with ``y_i`` plus 1 for the second
@@ -173,7 +172,8 @@ class HardMarginSVM(ClassifierMixin, KernelMachine):
         ----------
         X : array or sparse matrix of shape (n, d)
         y : array of shape (n,)
-            Two classes of any type that can be sorted.
+            Two classes of any hashable type, which come back as given; text and numbers are not to be mixed. Labels
+            that compare equal are one class.
 
         Raises
         ------
@@ -188,13 +188,14 @@ class HardMarginSVM(ClassifierMixin, KernelMachine):
         check_switches(self)
         if isinstance(solver, Perceptron):
             raise ValueError(f"HardMarginSVM: solver {self.solver!r} looks for any hyperplane, not for the margin")
-        check_one_kind(y)
+        labels = ClassLabels(y)
         check_sparse(X)
-        X, truth = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
+        X, truth = validate_data(self, X, labels.y, accept_sparse="csr", dtype=[np.float64, np.float32])
         check_classification_targets(truth)
         classes, number = np.unique(truth, return_inverse=True)
+        names = labels.names(classes)
         if len(classes) == 1:
-            raise DataError(f"HardMarginSVM needs two classes; y has one class only: {classes.tolist()[0]!r}")
+            raise DataError(f"HardMarginSVM needs two classes; y has one class only: {names.tolist()[0]!r}")
         if len(classes) > 2:
             raise DataError(
                 f"Only binary classification is supported. HardMarginSVM has {len(classes)} classes; SVMClassifier "
@@ -202,7 +203,7 @@ class HardMarginSVM(ClassifierMixin, KernelMachine):
             )
         X, order, counts = self._counted(X, number, None)
         sign = np.where(number[order] == 1, 1.0, -1.0)
-        self.classes_ = classes
+        self.classes_ = names
         if self._by_kernel:
             result = self._fit_by_kernel(X, order, counts, sign, solver)
         else:
@@ -319,7 +320,7 @@ class HardMarginSVM(ClassifierMixin, KernelMachine):
     def _to_parts(self) -> dict[str, Any]:
         """What a model file keeps, beyond the parameters and the figures."""
         return self._score_parts() | {
-            "classes": self.classes_,
+            "classes": classes_part(self.classes_),
             "intercept": self.intercept_,
             "margin": self.margin_,
             "n_support": self.n_support_ if hasattr(self, "kernel_") else None,
@@ -327,9 +328,7 @@ class HardMarginSVM(ClassifierMixin, KernelMachine):
 
     def _from_parts(self, parts: dict[str, Any]) -> None:
         """Take over what :meth:`_to_parts` gave; a ValueError says what does not fit."""
-        classes, intercept = np.asarray(parts["classes"]), np.ascontiguousarray(parts["intercept"], np.float64)
-        if classes.shape != (2,) or len(np.unique(classes)) != 2:
-            raise ValueError("the classes must be two")
+        classes, intercept = classes_in(parts["classes"], "two"), np.ascontiguousarray(parts["intercept"], np.float64)
         if intercept.shape != (1,):
             raise ValueError(f"intercepts of shape {intercept.shape} for one problem")
         self._take_score_parts(parts, 1)

@@ -14,10 +14,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ._estimator import LabelIndex, check_lengths, check_sample_weight
+from ._given_labels import labels_of
 from .decoders.viterbi import viterbi
 from .errors import DataError
 from .metrics import token_error
-from .sequence import _labels
 from .structures.attributes import AttributeIndex, Tokens, encode_tokens
 
 __all__ = ["GenerativeHMM"]
@@ -112,7 +112,7 @@ class GenerativeHMM(BaseEstimator):
             X, y, weight = [X[i] for i in kept], [y[i] for i in kept], weight[kept]
         index = AttributeIndex()
         tokens = encode_tokens(X, index, grow=True)
-        sequences = [_labels(labels, i) for i, labels in enumerate(y)]
+        sequences = [labels_of(labels, i) for i, labels in enumerate(y)]
         lengths = np.diff(tokens.start)
         for i, labels in enumerate(sequences):
             if len(labels) != lengths[i]:
@@ -213,11 +213,7 @@ class GenerativeHMM(BaseEstimator):
 
     def _features(self, tokens: Tokens) -> Any:
         """What the emission model sees of every token: an array or a CSR matrix."""
-        dense, sparse = tokens.dense, None
-        if tokens.indptr is not None and tokens.indices is not None:
-            values = np.ones(len(tokens.indices)) if tokens.values is None else tokens.values
-            shape = (len(tokens.indptr) - 1, tokens.n_attributes)
-            sparse = sp.csr_matrix((values, tokens.indices, tokens.indptr), shape=shape)
+        dense, sparse = tokens.dense, tokens.matrix()
         if self.emission == "bernoulli":
             if sparse is not None:
                 if self.threshold < 0:

@@ -43,6 +43,7 @@ _CLASS_OF = {
     "auc": ("auc", "AUCClassifier"),
     "hard_margin": ("hard_margin", "HardMarginSVM"),
     "search": ("search", "SVMClassifierCV"),
+    "regressor_search": ("search", "SVMRegressorCV"),
 }
 
 # Parameters that prediction does not need: left out where they are code or the state of a generator.
@@ -59,7 +60,7 @@ def save_model(estimator: Any, path: _Path, *, metadata: Mapping[str, Any] | Non
     functions, solver objects and generators of random numbers, which come back as their defaults (a kernel that
     is a function, or a loss of one's own, is refused). The structure of a ``StructuredSVM`` is code and is not in the
     file: :func:`load_model` has to be given it. A ``partial_fit`` goes on after loading as if nothing had happened. Of
-    a ``SVMClassifierCV`` the scores of all values of ``C`` and the best estimator are kept, but not ``path_``.
+    a search the scores of all values of ``C`` and the best estimator are kept, but not ``path_``.
 
     Parameters
     ----------

@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import math
-import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin
+from sklearn.base import clone
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ._class_labels import Classifier, ClassLabels, classes_in, classes_part
 from ._class_weight import weights_of_rows, without_zero_classes
 from ._estimator import (
-    LabelIndex,
     MarginEstimator,
-    check_lengths,
     check_number,
-    check_one_kind,
     check_sample_weight,
     choose_solver,
     costs_of_labels,
-    labels_as_given,
 )
 from ._machine import check_margin, counted
 from ._notes import about_contradictions, about_scales, hard_margin, tell_hard_margin, tell_zero, zero_is_best
@@ -33,6 +29,7 @@ from .data._mapped_rows import rows_of
 from .errors import DataError
 from .problem import Certificate
 from .solvers import by_name
+from .solvers.base import WarmStart
 from .solvers.loop import Result, run_to_tolerance
 from .structures.base import Encoded, check_magnitude
 from .structures.rows import FEW_ENTRIES
@@ -42,9 +39,13 @@ __all__ = ["MulticlassSVM"]
 
 # Square of the constant feature of free intercepts over the mean squared norm of the rows: as of two classes
 _CONSTANT = 0.03
+_PENALIZED = (
+    "the intercepts are penalised, as {} penalises all weights: take auto, coordinate_ascent or interior_point for "
+    "free ones, or ask for penalised ones, which means the same without this note"
+)
 
 
-class MulticlassSVM(ClassifierMixin, MarginEstimator):
+class MulticlassSVM(Classifier, MarginEstimator):
     """Linear multiclass SVM (Crammer-Singer) with a certificate.
 
     Minimises ``1/2 sum_k |w_k|^2 + C sum_i s_i max_k [m_i cost(y_i, k) + <w_k - w_(y_i), x_i> + b_k - b_(y_i)]``. The
@@ -61,12 +62,13 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
         ``set_params(loss="zero_one")`` before saving.
     fit_intercept : bool, default=True
         Learn an intercept ``b_k`` for each class.
-    penalize_intercept : bool, default=True
-        Treat the intercepts as the weights of a constant feature, penalised like the others, as LIBLINEAR does with
-        ``-B 1``; all solvers can. False: they are free, and optimal as such (of sum 0, for a number that all classes
-        have in common changes nothing); that takes ``solver="auto"``, ``"coordinate_ascent"`` or ``"interior_point"``.
+    penalize_intercept : bool or None, default=None
+        False: the intercepts are free, and optimal as such (of sum 0, for a number that all classes have in common
+        changes nothing); that takes ``solver="auto"``, ``"coordinate_ascent"`` or ``"interior_point"``. True: they are
+        the weights of a constant feature, penalised like the others, as LIBLINEAR does with ``-B 1``; all solvers can.
+        None: free with the three solvers that can, penalised with those of structured machines, and ``notes_`` says so.
     intercept_scaling : float, default=1.0
-        Of penalised intercepts: value of the constant feature; larger values penalise them less.
+        Of penalised intercepts alone: value of the constant feature; larger values penalise them less.
     class_weight : dict, "balanced" or None, default=None
         Factors on ``C`` for the examples of each class; one of factor 0 is absent.
     tol : float, default=1e-3
@@ -78,10 +80,9 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
     solver : str or solver object, default="auto"
         ``"coordinate_ascent"``: cheap passes, for many rows; ``"interior_point"``: a few dozen iterations whatever
         ``C`` and the scales, for up to some thousand weights; ``"auto"`` begins with the first and goes over to the
-        second where that is the shorter way. These have no warm start. (``"auto"`` with ``warm_start=True`` is
-        ``"frank_wolfe"``.) The solvers of structured machines: ``"frank_wolfe"``, ``"n_slack"``, ``"one_slack"``,
-        ``"averaged_perceptron"``, ``"perceptron"``, ``"bundle"``, ``"gradient_descent"``, ``"subgradient"``,
-        ``"pegasos"``.
+        second where that is the shorter way. The solvers of structured machines: ``"frank_wolfe"``, ``"n_slack"``,
+        ``"one_slack"``, ``"averaged_perceptron"``, ``"perceptron"``, ``"bundle"``, ``"gradient_descent"``,
+        ``"subgradient"``, ``"pegasos"``.
     n_jobs : int, optional
         Threads for evaluations of the structured solvers; the model does not depend on it.
     random_state : int or RandomState, optional
@@ -89,7 +90,9 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
     verbose : int, default=0
         1 shows progress, 2 every pass.
     warm_start : bool, default=False
-        Start from the weights of the last fit.
+        Start where the last fit ended: from its dual variables, a number for each row and class that is kept for that
+        (by the structured solvers from its planes and weights). The optimum is the same. With other rows than those,
+        and after loading a pickle or a model file, it starts from the weights alone, which save less.
     callback : callable, optional
         ``callback(record, w)`` after every pass; a true answer stops the fit.
 
@@ -110,6 +113,8 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
         Why that one.
     n_iter_ : int
         Passes over the data.
+    n_mistakes_ : int64 array of shape (1,)
+        Steps of a perceptron; with no other solver.
 
     Examples
     --------
@@ -131,7 +136,7 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
         *,
         loss: Literal["zero_one"] | ArrayLike | Callable[[Any, Any], float] = "zero_one",
         fit_intercept: bool = True,
-        penalize_intercept: bool = True,
+        penalize_intercept: bool | None = None,
         intercept_scaling: float = 1.0,
         class_weight: dict[Any, float] | Literal["balanced"] | None = None,
         tol: float = 1e-3,
@@ -184,45 +189,32 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
         ------
         ValueError
             For invalid parameters or data (one class, NaN, wrong shapes): says which and where. For a loss that is NaN,
-            negative, no number, or not 0 for the truth: names the two labels.
+            negative, no number, or not 0 for the truth: names the two labels. For free intercepts with a solver that
+            has none, and for an ``intercept_scaling`` other than 1 of free ones.
         KeyboardInterrupt
             After Ctrl-C, with the best model so far already stored.
         """
-        from .solvers.oracle import CompiledOracle
+        from .solvers.compiled_oracle import CompiledOracle
         from .structures.multiclass import Multiclass
         from .structures.rows import merge_equal_rows
 
         self._check_parameters()
         solver = self._structured_solver()
         by_rows = self._check_intercept(solver)
-        given = labels_as_given(y)
-        if given is None:
-            check_one_kind(y)
-        else:  # numbers of the labels take their place: NumPy and scikit-learn need not know what they are
-            every = LabelIndex(given)
-            y = every.numbers(given)
+        labels = ClassLabels(y, self.class_weight)
         check_sparse(X)
-        X, truth = validate_data(self, X, _plain(y), accept_sparse="csr", dtype="numeric")
+        X, truth = validate_data(self, X, labels.y, accept_sparse="csr", dtype="numeric")
         check_classification_targets(truth)
-        weight, class_weight = check_sample_weight(sample_weight, len(truth)), self.class_weight
-        if given is not None:
-            class_weight = _by_number(self.class_weight, every)
-        weight = without_zero_classes(class_weight, weight, truth)
+        weight = without_zero_classes(labels.class_weight, check_sample_weight(sample_weight, len(truth)), truth)
         wanted = check_margin(margin, len(truth))
         counts = np.ones(len(truth), np.bool_) if weight is None else weight > 0
-        if given is not None:  # absent labels have no say in the order either
-            index = LabelIndex(given[i] for i in np.flatnonzero(counts).tolist())
-            moved = index.numbers(every.labels)
-            moved[moved < 0] = len(index)
-            truth = moved[truth]
-            if isinstance(class_weight, dict):
-                class_weight = {int(moved[k]): each for k, each in class_weight.items() if moved[k] < len(index)}
+        truth = labels.used(truth, counts)
         classes = np.unique(truth[counts])  # a class whose rows all have weight 0 is absent
         number = np.minimum(np.searchsorted(classes, truth), len(classes) - 1)
-        names = classes if given is None else _objects(index.labels)
+        names = labels.names(classes)
         if len(classes) < 2:
             raise DataError(f"MulticlassSVM needs at least two classes; y has one class only: {names.tolist()[0]!r}")
-        weight = weights_of_rows(class_weight, weight, classes, truth, counts)
+        weight = weights_of_rows(labels.class_weight, weight, classes, truth, counts)
         costs = None
         if callable(self.loss):
             costs = costs_of_labels(self.loss, names.tolist())
@@ -236,6 +228,13 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
         n_features = X.shape[1]
         X = _canonical(X)
         constant = self._constant(X, weight)
+        if self.fit_intercept and self.penalize_intercept is None and not by_rows:
+            notes.append(_PENALIZED.format(solver.name))
+        initial = None  # weights to begin at
+        before = self._warm_rows() if by_rows else None
+        same = self.warm_start and hasattr(self, "coef_") and self.coef_.shape[1] == n_features
+        if same and self.classes_.tolist() == names.tolist():
+            initial = _joined(self.coef_, self.intercept_, constant)
         X = _with_constant(X, constant)  # the one working copy
         groups = number
         if wanted is not None:  # only rows of one margin are equal; their order is that without the absent ones
@@ -246,7 +245,14 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
             chosen, order, used = counted(X, groups, weight)
             if wanted is not None:
                 chosen, used = _divided(chosen, wanted[order]), used * wanted[order]
-            result, at_zero = self._fit_rows(chosen, number[order], structure.costs, used, solver)
+            warm, multipliers = None if initial is None else WarmStart(initial), None
+            if before is not None and initial is not None and len(before.number) == len(number):
+                warm, multipliers = before.start(initial, number, order), before.biases / (constant or 1.0)
+            result, at_zero, kept = self._fit_rows(
+                chosen, number[order], structure.costs, used, solver, warm, multipliers
+            )
+            if kept is not None:
+                self._warm = ("rows", _Rows.of(*kept, constant, number, order, result.certificate.solver))
         else:
             order, weight = merge_equal_rows(X, groups, weight)
             scaled = X
@@ -254,10 +260,6 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
                 scaled, weight = _divided(X, wanted), weight * wanted
             encoded: Encoded = structure.encode(scaled, number)
             used = weight[order]
-            initial = None
-            same = self.warm_start and hasattr(self, "coef_") and self.coef_.shape[1] == n_features
-            if same and self.classes_.tolist() == names.tolist():
-                initial = _joined(self.coef_, self.intercept_, constant)
             result = self._optimize(CompiledOracle(structure, encoded), weight, initial, order=order)
             at_zero = float(self.C) * float(used.sum())
         self._keep_notes(notes + self._notes_after(result.certificate, at_zero, X, number, order, used))
@@ -272,21 +274,45 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
 
     @property
     def _free(self) -> bool:
-        return bool(self.fit_intercept and not self.penalize_intercept)
+        """Whether there are intercepts without a penalty."""
+        if not self.fit_intercept or self.penalize_intercept:
+            return False
+        return self.penalize_intercept is not None or _by_rows(self.solver)
 
     def _check_intercept(self, solver: Any) -> bool:
-        """Check what there is to the intercept and to a warm start; returns whether the solver is one by rows."""
+        """Check what there is to the intercept; returns whether the solver is one by rows."""
         check_number(self, "intercept_scaling", low=0.0, low_allowed=False)
-        by_rows = isinstance(solver, tuple(type(each) for each in solvers_by_rows().values()))
-        if by_rows and self.warm_start:
-            raise ValueError(f"MulticlassSVM: solver={solver.name!r} has no warm start; set warm_start=False")
-        if self._free and not by_rows:
-            asked = "warm_start=True" if self.solver == "auto" else f"solver={solver.name!r}"
+        if not (self.penalize_intercept is None or isinstance(self.penalize_intercept, bool | np.bool_)):
             raise ValueError(
-                f"MulticlassSVM: {asked} has no free intercept: set penalize_intercept=True, or take solver='auto', "
-                "'coordinate_ascent' or 'interior_point' without a warm start"
+                f"MulticlassSVM: penalize_intercept must be True, False or None, not {self.penalize_intercept!r}"
+            )
+        if self.penalize_intercept and not self.fit_intercept:
+            raise ValueError("MulticlassSVM: penalize_intercept=True needs fit_intercept=True")
+        by_rows = _by_rows(solver)
+        if self._free and not by_rows:
+            raise ValueError(
+                f"MulticlassSVM: solver={solver.name!r} has no free intercept: set penalize_intercept=True, or take "
+                "solver='auto', 'coordinate_ascent' or 'interior_point'"
+            )
+        if self._free and self.intercept_scaling != 1:
+            raise ValueError(
+                f"MulticlassSVM: intercept_scaling={self.intercept_scaling!r} needs penalize_intercept=True: free "
+                "intercepts have no scale"
             )
         return by_rows
+
+    def _for_all(self, solvers: Iterable[Any]) -> tuple[MulticlassSVM, str]:
+        """A copy that is the same problem for each of these solvers, and what to say about it."""
+        asked = self.fit_intercept and self.penalize_intercept is None
+        if not asked or all(_by_rows(solver) for solver in solvers):
+            return self, ""
+        same = clone(self).set_params(penalize_intercept=True)
+        return same, "the intercepts are penalised: not all of these solvers have free ones"
+
+    def _warm_rows(self) -> _Rows | None:
+        """Where the last fit ended; given away, for it is large."""
+        kind, before = self.__dict__.pop("_warm", ("", None))
+        return before if kind == "rows" and self.warm_start else None
 
     def _solver_names(self) -> list[str]:
         return [*super()._solver_names(), *(name for name in solvers_by_rows() if name != "auto")]
@@ -297,14 +323,22 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
         def make(name: str) -> Any:
             return known[name] if name in known else by_name(name)
 
-        solver = choose_solver(self, make, "structured machines", own=True)
-        # only the structured solvers begin at weights
-        return by_name("auto") if self.solver == "auto" and self.warm_start else solver
+        return choose_solver(self, make, "structured machines", own=True)
 
     def _fit_rows(
-        self, X: Any, number: NDArray[np.int64], costs: NDArray[np.float64], weight: NDArray[np.float64], solver: Any
-    ) -> tuple[Result, float]:
-        """Solvers that need no structure: the dual has a simplex for each row. And the objective of weights of 0."""
+        self,
+        X: Any,
+        number: NDArray[np.int64],
+        costs: NDArray[np.float64],
+        weight: NDArray[np.float64],
+        solver: Any,
+        warm: WarmStart | None,
+        multipliers: NDArray[np.float64] | None,
+    ) -> tuple[Result, float, tuple[NDArray[np.float64], NDArray[np.float64]] | None]:
+        """Solvers that need no structure: the dual has a simplex for each row.
+
+        Also the objective of weights of 0, and the dual variables and multipliers for a warm start.
+        """
         from .solvers.linear.crammer_singer import MulticlassTask
         from .solvers.linear.multiclass_free import objective_at_zero
         from .solvers.linear.rows import Rows
@@ -312,14 +346,16 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
         rng = np.random.default_rng(self._seed())
         task = MulticlassTask(
             Rows(X), number, costs, float(self.C), weight, float(self.tol), rng, name=type(self).__name__,
-            free=self._free,
+            free=self._free, warm=warm, multipliers=multipliers,
         )  # fmt: skip
+        if warm is not None and warm.beta is None:
+            warm.beta = task.near(warm.w)
         result = self._watched(lambda **limits: run_to_tolerance(task, solver, **limits))
         at_zero = task.objective(np.zeros(task.n_weights))
         # weights near the optimum are as near to 0 as this where 0 is near it too
         if self._free and task.penalty(result.w) <= 4.0 * float(self.tol) * at_zero:
             at_zero = objective_at_zero(task)
-        return result, at_zero
+        return result, at_zero, task.last if self.warm_start else None
 
     def _notes_after(
         self,
@@ -359,7 +395,7 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
         """
         if not self.fit_intercept:
             return 0.0
-        if self.penalize_intercept:
+        if not self._free:
             return float(self.intercept_scaling)
         from .solvers.linear.rows import Rows
 
@@ -385,29 +421,11 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
         predicted: NDArray[Any] = self.classes_[best]
         return predicted
 
-    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Share of the rows that are predicted right, of their weight where there are weights.
-
-        Raises
-        ------
-        DataError
-            When the numbers of rows and labels differ, or for bad weights.
-        """
-        labels = labels_as_given(y)
-        if labels is None and _is_plain(self.classes_):
-            return float(super().score(X, _plain(y), sample_weight))
-        predicted = self.predict(X).tolist()
-        if labels is None:
-            labels = np.asarray(y).tolist()
-        check_lengths(predicted, labels, "rows")
-        right = [bool(found == label) for found, label in zip(predicted, labels, strict=True)]
-        return float(np.average(right, weights=check_sample_weight(sample_weight, len(right))))
-
     def _to_parts(self) -> dict[str, Any]:
         """What a model file keeps, beyond the parameters and the figures."""
         names = getattr(self, "feature_names_in_", None)
         return {
-            "classes": self.classes_ if _is_plain(self.classes_) else self.classes_.tolist(),
+            "classes": classes_part(self.classes_),
             "coef": self.coef_,
             "intercept": self.intercept_,
             "feature_names": None if names is None else names.tolist(),
@@ -416,16 +434,8 @@ class MulticlassSVM(ClassifierMixin, MarginEstimator):
 
     def _from_parts(self, parts: dict[str, Any]) -> None:
         """Take over what :meth:`_to_parts` gave; a ValueError says what does not fit."""
-        classes, names = parts["classes"], parts["feature_names"]
-        if isinstance(classes, list):  # of objects: an array of tuples would be one of two dimensions
-            if LabelIndex(classes).labels != classes:
-                raise ValueError("the classes must be two or more, each once, and sorted where they can be")
-            classes = _objects(classes)
-        elif len(np.unique(classes := np.asarray(classes))) != classes.size:
-            raise ValueError("the classes must be two or more, each once")
+        classes, names = classes_in(parts["classes"]), parts["feature_names"]
         coef, intercept = (np.ascontiguousarray(parts[name], np.float64) for name in ("coef", "intercept"))
-        if classes.ndim != 1 or len(classes) < 2:
-            raise ValueError("the classes must be two or more, each once")
         if coef.ndim != 2 or len(coef) != len(classes) or intercept.shape != (len(classes),):
             raise ValueError(f"weights of shapes {coef.shape} and {intercept.shape} for {len(classes)} classes")
         if names is not None:
@@ -445,34 +455,39 @@ def solvers_by_rows() -> dict[str, Any]:
     return {"auto": Automatic(), "coordinate_ascent": CrammerSinger(), "interior_point": MulticlassInteriorPoint()}
 
 
-def _objects(labels: list[Any]) -> NDArray[Any]:
-    """An array of the labels as they are, of one dimension also where they are tuples."""
-    return np.fromiter(labels, object, len(labels))
+def _by_rows(solver: Any) -> bool:
+    """Whether a solver, by its name or as an object, is one of those."""
+    known = solvers_by_rows()
+    return solver in known if isinstance(solver, str) else isinstance(solver, tuple(map(type, known.values())))
 
 
-def _is_plain(classes: NDArray[Any]) -> bool:
-    """Whether classes are text or numbers, which NumPy and scikit-learn know."""
-    return classes.dtype != object or all(isinstance(label, str) for label in classes.tolist())
+class _Rows(NamedTuple):
+    """Where a fit by rows ended: dual variables of all rows, 0 for absent ones, multipliers, classes, solver."""
 
+    a: NDArray[np.float64]
+    biases: NDArray[np.float64]
+    number: NDArray[np.int64]
+    solver: str
 
-def _plain(y: Any) -> Any:
-    """Labels with numbers in an array of objects as an array of numbers, as they would be in a list."""
-    array = np.asarray(y) if getattr(getattr(y, "dtype", None), "kind", "") == "O" else None
-    if array is None or array.ndim != 1 or not isinstance(next(iter(array), None), numbers.Real | np.bool_):
-        return y
-    return np.asarray(array.tolist())
+    @classmethod
+    def of(
+        cls,
+        a: NDArray[np.float64],
+        biases: NDArray[np.float64],
+        constant: float,
+        number: NDArray[np.int64],
+        order: NDArray[np.int64],
+        solver: str,
+    ) -> _Rows:
+        """Of the rows of this order, with this value of the constant feature."""
+        every = np.zeros((len(number), a.shape[1]))
+        every[order] = a
+        return cls(every, biases * constant, number, solver)
 
-
-def _by_number(class_weight: Any, index: LabelIndex) -> Any:
-    """``class_weight`` with the numbers of the labels in their places; refused here, where labels have names."""
-    if not isinstance(class_weight, dict):
-        return class_weight
-    for label, factor in class_weight.items():
-        if label not in index.number:
-            raise DataError(f"class_weight names the class {label!r}, which is not in y")
-        if not (isinstance(factor, numbers.Real) and 0 <= float(factor) < np.inf):
-            raise DataError(f"class_weight of {label!r} is {factor!r}; it must be finite and at least 0")
-    return {index.number[label]: factor for label, factor in class_weight.items()}
+    def start(self, w: NDArray[np.float64], number: NDArray[np.int64], order: NDArray[np.int64]) -> WarmStart:
+        """A start from there, and from weights; a row that has another class now begins anew."""
+        same = (self.number == number)[order, None]
+        return WarmStart(w, beta=np.where(same, self.a[order], 0.0), solver=self.solver)
 
 
 def _canonical(X: Any) -> Any:

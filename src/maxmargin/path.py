@@ -1,4 +1,4 @@
-"""Support vector classifiers for a grid of values of ``C``, each fit begun where the one before ended.
+"""Support vector machines for a grid of values of ``C``, each fit begun where the one before ended.
 
 From small values to large ones the coefficients of a fit, times the ratio of the two values as far as the bounds allow,
 are a dual point near the optimum of the next fit (Hastie, Rosset, Tibshirani, Zhu, JMLR 2004: between a few values the
@@ -13,15 +13,16 @@ import numbers
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._notes import tell_hard_margin
-from ._warm import Encoded, Ends
+from ._warm import EncodedValues, Ends
 from .classifier import SVMClassifier
 from .problem import Certificate
+from .regressor import SVMRegressor
 from .structures.values import as_reals
 
 __all__ = ["SVMPath", "grid_of_C", "svm_path"]
@@ -30,6 +31,7 @@ Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 _LOWEST, _HIGHEST = -3, 3  # decades
+MACHINES: dict[str, Any] = {"classification": SVMClassifier, "regression": SVMRegressor}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,19 +42,20 @@ class SVMPath:
     ----------
     Cs : float64 array of shape (n_C,)
         The values, in the order given.
-    models : tuple of SVMClassifier
+    models : tuple of SVMClassifier or of SVMRegressor
         The fits, see :meth:`model`.
     norms : float64 array of shape (n_C,)
         ``|w|``, in the space of the kernel where there is one, without the intercept; of several problems together
         (the root of the sum of their squares).
     training_errors : float64 array of shape (n_C,)
-        Weighted share of the training rows that are predicted wrongly.
+        Weighted share of the training rows that are predicted wrongly; of regressors the weighted mean of the absolute
+        errors.
     n_rows : int
         Rows with positive weight; of equal rows in small sets one.
     """
 
     Cs: Reals
-    models: tuple[SVMClassifier, ...]
+    models: tuple[Any, ...]
     norms: Reals
     training_errors: Reals
     n_rows: int
@@ -63,19 +66,19 @@ class SVMPath:
 
     @property
     def margins(self) -> Reals:
-        """``2 / |w|``, from the one margin to the other, shape ``(n_C,)``; infinite where the weights are 0."""
+        """``2 / |w|``, of classifiers from the one margin to the other, shape ``(n_C,)``; infinite for weights of 0."""
         with np.errstate(divide="ignore"):
             return np.asarray(2.0 / self.norms)
 
     @property
     def coef_(self) -> Reals:
         """Weights, shape ``(n_C, n_problems, n_features)``, for ``kernel="linear"`` only."""
-        return np.array([model.coef_ for model in self.models])
+        return np.array([np.atleast_2d(model.coef_) for model in self.models])
 
     @property
     def intercept_(self) -> Reals:
         """Intercepts, shape ``(n_C, n_problems)``."""
-        return np.array([model.intercept_ for model in self.models])
+        return np.array([np.atleast_1d(model.intercept_) for model in self.models])
 
     @property
     def support_(self) -> Ints:
@@ -102,7 +105,7 @@ class SVMPath:
         """Passes over the data of each fit, shape ``(n_C,)``."""
         return np.array([model.n_iter_ for model in self.models], np.int64)
 
-    def model(self, C: float | None = None, *, k: int | None = None) -> SVMClassifier:
+    def model(self, C: float | None = None, *, k: int | None = None) -> Any:
         """The fit at a value of the grid, or at position ``k``.
 
         Raises
@@ -122,37 +125,46 @@ class SVMPath:
         return self.models[k]
 
     def decision_function(self, X: Any) -> Reals:
-        """Scores of every model, shape ``(n_C, n)`` for two classes, else ``(n_C, n, n_classes)``."""
+        """Scores of every classifier, shape ``(n_C, n)`` for two classes, else ``(n_C, n, n_classes)``."""
+        if self.regression:
+            raise AttributeError("a path of SVMRegressor has no decision function; predict gives its values")
         return np.array([model.decision_function(X) for model in self.scored(X)])
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Classes that every model predicts, shape ``(n_C, n)``."""
+        """Classes or values that every model predicts, shape ``(n_C, n)``."""
         return np.array([model.predict(X) for model in self.scored(X)])
 
-    def scored(self, X: Any) -> Iterator[SVMClassifier]:
+    def scored(self, X: Any) -> Iterator[Any]:
         """The models, each with the scores of these rows in hand: whatever they are asked for is about these rows."""
         scores = self._stacked._scores(X).reshape(-1, len(self), self.intercept_.shape[1])
         for k, model in enumerate(self.models):
             yield _with_scores(model, scores[:, k])
 
+    @property
+    def regression(self) -> bool:
+        """Whether the models are regressors."""
+        return isinstance(self.models[0], SVMRegressor)
+
     @cached_property
-    def _stacked(self) -> SVMClassifier:
+    def _stacked(self) -> Any:
         """A fit with the problems of all: one pass over rows scores them for every model."""
         out = copy.copy(self.models[0])
         if "coef_" in vars(out):
-            out.coef_ = np.concatenate([model.coef_ for model in self.models])
+            out.coef_ = np.concatenate(self.coef_)
             return out
         out.support_, out.support_vectors_ = self.support_, self._points
         out.dual_coef_ = self.dual_coef_.reshape(-1, len(out.support_))
         return out
 
     def __str__(self) -> str:
-        rows = [["C", "|w|", "2/|w|", "errors", "support", "gap", "passes"]]
+        of_size = ["|w|", "mean |error|"] if self.regression else ["|w|", "2/|w|", "errors"]
+        rows = [["C", *of_size, "support", "gap", "passes"]]
         for k, found in enumerate(self.certificates):
+            error = self.training_errors[k]
+            shown = [f"{error:.4g}"] if self.regression else [f"{self.margins[k]:.4g}", f"{100.0 * error:.2f} %"]
             rows.append([
-                f"{self.Cs[k]:.4g}", f"{self.norms[k]:.4g}", f"{self.margins[k]:.4g}",
-                f"{100.0 * self.training_errors[k]:.2f} %", str(self.n_support[k]), f"{found.relative_gap:.1e}",
-                str(found.passes),
+                f"{self.Cs[k]:.4g}", f"{self.norms[k]:.4g}", *shown, str(self.n_support[k]),
+                f"{found.relative_gap:.1e}", str(found.passes),
             ])  # fmt: skip
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
@@ -162,7 +174,7 @@ class SVMPath:
         return "\n".join(lines)
 
 
-class _Scored(SVMClassifier):
+class _Scored:
     """A fit whose scores of the rows at hand are known."""
 
     _known: Reals
@@ -171,8 +183,16 @@ class _Scored(SVMClassifier):
         return self._known
 
 
-def _with_scores(model: SVMClassifier, scores: Reals) -> _Scored:
-    out = _Scored()
+class _ScoredClassifier(_Scored, SVMClassifier):
+    pass
+
+
+class _ScoredRegressor(_Scored, SVMRegressor):
+    pass
+
+
+def _with_scores(model: Any, scores: Reals) -> Any:
+    out: Any = _ScoredRegressor() if isinstance(model, SVMRegressor) else _ScoredClassifier()
     out.__dict__.update(vars(model))
     out._known = scores
     return out
@@ -183,28 +203,32 @@ def svm_path(
     y: ArrayLike,
     Cs: int | ArrayLike = 20,
     *,
+    task: Literal["classification", "regression"] = "classification",
     sample_weight: ArrayLike | None = None,
     margin: ArrayLike | None = None,
     **parameters: Any,
 ) -> SVMPath:
-    """Fit :class:`~maxmargin.SVMClassifier` for many values of ``C``.
+    """Fit :class:`~maxmargin.SVMClassifier` or :class:`~maxmargin.SVMRegressor` for many values of ``C``.
 
     The values are taken in ascending order, whatever the order given, and each fit begins where the one before ended; a
     kernel's values are computed once for all of them, as far as ``cache_mb`` allows. As ``C`` goes to 0 the weights do,
-    and the classes predicted are the larger one; as it grows the fit of separable data comes to the hard margin.
+    and the classes predicted are the larger one; as it grows the fit of separable data comes to the hard margin (of
+    regressors to the smallest weights with all errors within ``epsilon``, where there are such).
 
     Parameters
     ----------
     X : array or sparse matrix of shape (n, d)
     y : array of shape (n,)
-        Two classes or more.
+        Two classes or more, or numbers for a regression.
     Cs : int or array of shape (n_C,), default=20
         The values, positive; a number stands for so many between 1e-3 and 1e3, evenly in their logarithm.
+    task : {"classification", "regression"}, default="classification"
+        Which of the two is fitted.
     sample_weight, margin : arrays of shape (n,), optional
-        See :meth:`maxmargin.SVMClassifier.fit`.
+        See :meth:`maxmargin.SVMClassifier.fit`; margins are for classification.
     **parameters
-        Of :class:`~maxmargin.SVMClassifier`, without ``C``, ``nu`` and ``warm_start``. Each fit has the tolerance
-        ``tol``, and limits and the callback are those of each fit.
+        Of the estimator, without ``C``, ``nu`` and ``warm_start``. Each fit has the tolerance ``tol``, and limits and
+        the callback are those of each fit.
 
     Returns
     -------
@@ -213,7 +237,8 @@ def svm_path(
     Raises
     ------
     ValueError
-        For values of ``C`` that are no positive finite numbers, and as :meth:`maxmargin.SVMClassifier.fit`.
+        For values of ``C`` that are no positive finite numbers, for an unknown task, and as the ``fit`` of the
+        estimator.
     TypeError
         For an unknown parameter.
 
@@ -226,20 +251,30 @@ def svm_path(
     [0.25, 0.5, 1.0, 1.0]
     """
     grid = grid_of_C(Cs)
-    known = set(inspect.signature(SVMClassifier).parameters) - {"C", "nu", "warm_start"}
+    if not isinstance(task, str) or task not in MACHINES:
+        raise ValueError(f"task must be one of {sorted(MACHINES)}, not {task!r}")
+    machine = MACHINES[task]
+    known = set(inspect.signature(machine).parameters) - {"C", "nu", "warm_start"}
     for name in parameters:
         if name not in known:
-            raise TypeError(f"svm_path has no parameter {name!r}; beside Cs it takes {', '.join(sorted(known))}")
-    base = SVMClassifier(**parameters)
+            raise TypeError(
+                f"svm_path has no parameter {name!r} for {task}; beside Cs it takes {', '.join(sorted(known))}"
+            )
+    base = machine(**parameters)
     base._check_machine()
-    data = base._encoded(X, y, sample_weight, margin)
+    if margin is None:
+        data = base._encoded(X, y, sample_weight)
+    elif task == "classification":
+        data = base._encoded(X, y, sample_weight, margin)
+    else:
+        raise ValueError("svm_path: margin is for classification; a regression has epsilon")
     data.values.keep = True
-    found: list[SVMClassifier] = [base] * len(grid)
+    found: list[Any] = [base] * len(grid)
     before, errors = None, np.empty(len(grid))
     for k in np.argsort(grid, kind="stable"):
         found[k] = model = copy.copy(base)
         model.C = float(grid[k])
-        ends = Ends(data.n, base._by_kernel, before, scores=[])
+        ends = Ends(data.n, base._by_kernel, before, same=True)
         results, changes = model._fit_all(data, model._check_machine(), ends)
         model._keep_notes(tell_hard_margin(changes))
         model._take_over(results)
@@ -271,34 +306,39 @@ def grid_of_C(Cs: int | ArrayLike) -> Reals:
     return grid.copy()
 
 
-def _dual_coef(models: Sequence[SVMClassifier], support: Ints) -> Reals:
+def _dual_coef(models: Sequence[Any], support: Ints) -> Reals:
     out = np.zeros((len(models), len(models[0].dual_coef_), len(support)))
     for each, model in zip(out, models, strict=True):
         each[:, np.searchsorted(support, model.support_)] = model.dual_coef_
     return out
 
 
-def _error(model: SVMClassifier, data: Encoded, ends: Ends) -> float:
-    """Share of the training rows that a linear model predicts wrongly; NaN with a kernel."""
+def _error(model: Any, data: Any, ends: Ends) -> float:
+    """How wrong a linear model is on the training rows, see :class:`SVMPath`; NaN with a kernel."""
     if "coef_" not in vars(model):
         return np.nan
-    known = ends.scores or []
-    if len(known) == len(model.coef_):
-        scores = np.column_stack(known) - model.intercept_
+    coef = np.atleast_2d(model.coef_)
+    if len(ends.known) == len(coef):
+        scores = np.column_stack([end.products for end in ends.known])
     else:
-        scores = data.rows.scores(np.ascontiguousarray(model.coef_.T))
-    return _share_of_errors(model, scores, data)
+        scores = data.rows.scores(np.ascontiguousarray(coef.T))
+    return _mean_error(model, scores, data)
 
 
-def _share_of_errors(model: SVMClassifier, scores: Reals, data: Encoded) -> float:
+def _mean_error(model: Any, scores: Reals, data: Any) -> float:
     """By scores without intercept, of shape ``(n, n_problems)``."""
-    wrong = _with_scores(model, scores).predict(None) != model.classes_[data.number]
-    return float(np.average(wrong, weights=data.counts))
+    scored = _with_scores(model, scores)
+    if isinstance(data, EncodedValues):
+        wrong = np.abs(scored.predict(None) - data.target)
+        return float(wrong @ data.counts / data.counts.sum())
+    wrong = scored._predicted(None) != data.number
+    return float(data.counts[wrong].sum() / data.counts.sum())
 
 
-def _path_of(grid: Reals, models: list[SVMClassifier], errors: Reals, data: Encoded) -> SVMPath:
+def _path_of(grid: Reals, models: list[Any], errors: Reals, data: Any) -> SVMPath:
     """Norms of all models, and with a kernel their errors, by one pass over the data."""
-    P, first = len(models[0].intercept_), models[0]
+    first = models[0]
+    P = np.size(first.intercept_)
     if "coef_" in vars(first):
         norms = np.array([np.linalg.norm(model.coef_) for model in models])
         points = None
@@ -312,7 +352,7 @@ def _path_of(grid: Reals, models: list[SVMClassifier], errors: Reals, data: Enco
         products -= data.kernel.plus * beta.sum(0)  # the constant feature of a penalised intercept
         norms = np.sqrt(np.maximum((beta * products).reshape(-1, len(models), P).sum((0, 2)), 0.0))
         errors = np.array(
-            [_share_of_errors(model, products[:, k * P : (k + 1) * P], data) for k, model in enumerate(models)]
+            [_mean_error(model, products[:, k * P : (k + 1) * P], data) for k, model in enumerate(models)]
         )
         points = np.empty((len(used), 0)) if first.kernel_.name == "precomputed" else data.X[used]
     return SVMPath(grid, tuple(models), norms, errors, len(data.order), points)

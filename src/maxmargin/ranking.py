@@ -27,6 +27,7 @@ from .solvers.hard_margin import HardMargin
 from .solvers.linear.rows import Rows
 from .solvers.linear.separation import Conflict
 from .solvers.loop import Result, check_costs, run_to_tolerance
+from .solvers.one_slack import OneSlack
 from .solvers.ranking.comparisons import difference_task, item_numbers
 from .solvers.ranking.hard import enough_of, pose, refuse
 from .solvers.ranking.newton import TruncatedNewton
@@ -44,6 +45,7 @@ FOR_PAIRS = "losses over all pairs are smoothed for Newton's method"
 PAIR_SOLVERS: dict[str, Any] = {
     "auto": TruncatedNewton(),
     "newton": TruncatedNewton(),
+    "one_slack": OneSlack(),
     "bundle": Bundle(),
     "gradient_descent": GradientDescent(),
     "subgradient": Subgradient(),
@@ -105,12 +107,13 @@ class SVMRanker(MarginEstimator):
         pass over the pairs at hand, but for those that look for first weights with all margins.
     max_time : float, optional
         Seconds of solving; with ``C=inf`` as ``max_passes``.
-    solver : {"auto", "newton", "bundle", "gradient_descent", "subgradient", "pegasos"} or solver object, default="auto"
-        ``"auto"`` is Newton's method on a smoothed hinge (:mod:`maxmargin.solvers.ranking.newton`); ``"bundle"`` is the
-        cutting planes of SVM-rank (:mod:`maxmargin.solvers.bundle`), the others are first-order methods, of which the
-        stochastic ones take one query for one example. Of :meth:`fit_comparisons`, and of the pairs at hand with
-        ``C=inf``, they are the solvers of that name of a linear machine, see :class:`~maxmargin.SVMClassifier`.
-        ``solver_`` and ``solver_reason_`` say what was chosen and why.
+    solver : str or solver object, default="auto"
+        ``"auto"`` is ``"newton"``, Newton's method on a smoothed hinge (:mod:`maxmargin.solvers.ranking.newton`);
+        ``"one_slack"`` is the cutting planes of SVM-rank, and ``"bundle"`` looks for better places for them
+        (:mod:`maxmargin.solvers.bundle`); ``"gradient_descent"``, ``"subgradient"`` and ``"pegasos"`` are first-order
+        methods, of which the stochastic ones take one query for one example. Of :meth:`fit_comparisons`, and of the
+        pairs at hand with ``C=inf``, they are the solvers of that name of a linear machine, see
+        :class:`~maxmargin.SVMClassifier`. ``solver_`` and ``solver_reason_`` say what was chosen and why.
     random_state : int or RandomState, optional
         Order of the visits in :meth:`fit_comparisons`, with ``C=inf`` and of stochastic methods; :meth:`fit` else has
         no chance in it.

@@ -13,12 +13,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ._estimator import check_sample_weight
 from ._kernel_machine import KernelMachine, dual_of, nu_for_values
 from ._machine import check_epsilon, check_switches
+from ._notes import HardMargin
 from ._partial_fit import Streams, can_stream, for_streams, used_rows
-from ._warm import Ends
+from ._warm import EncodedValues, End, Ends
 from .errors import DataError
 from .losses import EpsilonInsensitive, SquaredEpsilonInsensitive
 from .solvers.base import WarmStart
-from .solvers.linear.folding import fold
 from .solvers.linear.rows import Rows
 from .solvers.loop import Result
 from .structures.values import check_sparse
@@ -173,6 +173,27 @@ default="epsilon_insensitive"
             After Ctrl-C, with the best model so far already stored.
         """
         solver = self._check_machine()
+        data = self._encoded(X, y, sample_weight)
+        ends = self._ends(data.n, by_kernel=self._by_kernel)
+        (result,), _ = self._fit_all(data, solver, ends)
+        self._keep_ends(ends)
+        notes = self._notes_on(data.X)
+        flat = not np.any(self.coef_ if "coef_" in vars(self) else self.dual_coef_)
+        if self.nu is None and flat and result.certificate.primal == 0.0:
+            notes.append(
+                f"all targets are within epsilon={self._tube[1]:g} of {self.intercept_:.6g}: all weights are 0; "
+                "a smaller epsilon would use the features"
+            )
+        if self.nu is None:
+            terms = self._terms(data.target, self._costs(data.weight))
+            zero = self._zero_is_best(result.certificate, terms)
+            notes += self._notes_on_zero([zero], "tell the targets from each other", notes)
+        self._keep_notes(notes)
+        self._take_over([result])
+        return self
+
+    def _encoded(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> EncodedValues:
+        """Check the data and what they need of the parameters; see :meth:`fit`."""
         check_switches(self)
         self._check_loss()
         if self.nu is not None and self._tube[0] != "epsilon_insensitive":
@@ -185,30 +206,15 @@ default="epsilon_insensitive"
             raise DataError(f"y has values of up to {largest:.3g} in size: too large; scale y down")
         if 0.0 < largest < 1.0 / _LARGEST:
             raise DataError(f"y has no value above {largest:.3g} in size: too small; scale y up")
-        weight = check_sample_weight(sample_weight, len(target))
-        ends = self._ends(len(target), by_kernel=self._by_kernel)
-        X, order, weight = self._counted(X, np.unique(target, return_inverse=True)[1], weight)
-        target = target[order]
-        if self._by_kernel:
-            result = self._fit_by_kernel(X, order, weight, target, solver, ends)
-        else:
-            result = self._fit_linear_rows(X, order, weight, target, solver, ends)
-        result.release()  # before more is made for the notes
-        self._keep_ends(ends)
-        notes = self._notes_on(X)
-        flat = not np.any(self.coef_ if "coef_" in vars(self) else self.dual_coef_)
-        if self.nu is None and flat and result.certificate.primal == 0.0:
-            notes.append(
-                f"all targets are within epsilon={self._tube[1]:g} of {self.intercept_:.6g}: all weights are 0; "
-                "a smaller epsilon would use the features"
-            )
-        if self.nu is None:
-            terms = self._terms(target, self._costs(weight))
-            zero = self._zero_is_best(result.certificate, terms)
-            notes += self._notes_on_zero([zero], "tell the targets from each other", notes)
-        self._keep_notes(notes)
-        self._take_over([result])
-        return self
+        n = len(target)
+        weight = check_sample_weight(sample_weight, n)
+        X, order, counts = self._counted(X, np.unique(target, return_inverse=True)[1], weight)
+        return EncodedValues(X=X, order=order, counts=counts, weight=counts, n=n, target=target[order])
+
+    @property
+    def _fit_all(self) -> Callable[[EncodedValues, Any, Ends], tuple[list[Result], list[HardMargin | None]]]:
+        """Gives the answer for a solver, and nothing about a hard margin; as of a classifier."""
+        return self._fit_by_kernel if self._by_kernel else self._fit_linear_rows
 
     def _check_loss(self) -> None:
         check_epsilon(self)
@@ -302,40 +308,40 @@ default="epsilon_insensitive"
         return self
 
     def _fit_linear_rows(
-        self,
-        X: Any,
-        order: NDArray[np.int64],
-        weight: NDArray[np.float64],
-        target: NDArray[np.float64],
-        solver: Any,
-        ends: Ends,
-    ) -> Result:
-        terms, d = self._terms(target, self._costs(weight)), X.shape[1]
-        warm = ends.start(order, d + bool(self.fit_intercept)) or self._start_in_tube(target, d)
-        folded = fold(Rows(X))
-        result = self._fit_linear(folded, terms, weight, solver, signs=False, warm=warm)
+        self, data: EncodedValues, solver: Any, ends: Ends
+    ) -> tuple[list[Result], list[HardMargin | None]]:
+        terms, d = self._terms(data.target, self._costs(data.weight)), data.X.shape[1]
+        known = ends.known_start()
+        warm = None
+        if known is None:
+            warm = ends.start(data.order, d + bool(self.fit_intercept)) or self._start_in_tube(data.target, d)
+        folded = data.folded
+        result = self._fit_linear(folded, terms, data.weight, solver, signs=False, warm=warm, known=known)
         mine = folded.rows.shape[1]
         self.coef_ = folded.original(result.w, np.zeros(d))
         self.intercept_ = float(result.w[mine:].sum())  # of one, or none
-        ends.keep(order, (self.coef_, result.w[mine:].copy()), result.dual_point.beta, result.certificate.solver)
-        self._keep_dual(order, [dual_of(result, mine)])
+        if ends.same:
+            ends.known.append(End.of(result))
+        else:
+            own = result.w[mine:].copy()
+            ends.keep(data.order, (self.coef_, own), result.dual_point.beta, result.certificate.solver)
+        dual = dual_of(result, mine)
+        result.release()  # before more is made
+        self._keep_dual(data.order, [dual])
         self.epsilon_ = self._tube[1]
-        return result
+        return [result], []
 
     def _fit_by_kernel(
-        self,
-        X: Any,
-        order: NDArray[np.int64],
-        weight: NDArray[np.float64],
-        target: NDArray[np.float64],
-        solver: Any,
-        ends: Ends,
-    ) -> Result:
-        kernel, n, C = self._make_kernel(X, weight), len(order), float(self.C)
+        self, data: EncodedValues, solver: Any, ends: Ends
+    ) -> tuple[list[Result], list[HardMargin | None]]:
+        X, order, weight, target = data.X, data.order, data.weight, data.target
+        if data.kernel is None:
+            data.kernel = self._make_kernel(X, data.counts)
+        kernel, n, C = data.kernel, len(order), float(self.C)
         if self.nu is None:
             terms = self._terms(target, self._costs(weight))
             warm = ends.start(order, int(self._intercept == "free")) or self._start_in_tube(target, len(target))
-            result = self._fit_kernel(kernel, X, terms, weight, solver, C=C, signs=False, warm=warm)
+            result = self._fit_kernel(kernel, X, terms, weight, solver, C=C, signs=False, warm=warm, values=data.values)
             self.intercept_ = self._intercept_of(result.w[:n], result.w[n:])
             self.epsilon_ = self._tube[1]
         else:
@@ -350,7 +356,8 @@ default="epsilon_insensitive"
         self._keep_support(kernel, X, order, result.w[None, :n])
         if "coef_" in vars(self):
             self.coef_ = self.coef_[0]
-        return result
+        result.release()
+        return [result], []
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Predicted values, of shape (n,)."""

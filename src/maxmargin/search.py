@@ -9,24 +9,24 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ._class_labels import Classifier, ClassLabels
 from ._class_weight import without_zero_classes
-from ._estimator import check_one_kind, check_sample_weight
+from ._estimator import check_sample_weight
 from ._kernel_machine import points_of
-from .classifier import SVMClassifier
 from .errors import DataError
-from .losses import MarginLoss
-from .path import SVMPath, grid_of_C, svm_path
+from .losses import EpsilonInsensitive, MarginLoss
+from .path import MACHINES, SVMPath, grid_of_C, svm_path
 from .structures.base import check_magnitude
 from .structures.values import check_sparse
 
-__all__ = ["SVMClassifierCV"]
+__all__ = ["SVMClassifierCV", "SVMRegressorCV"]
 
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -36,11 +36,114 @@ _ROUNDING = 1e-12
 
 
 def _has_probabilities(search: SVMClassifierCV) -> bool:
-    inner = vars(search).get("estimator_") or search._classifier()
+    inner = vars(search).get("estimator_") or search._machine()
     return hasattr(inner, "predict_proba")
 
 
-class SVMClassifierCV(ClassifierMixin, BaseEstimator):
+class _Search(BaseEstimator):
+    """What the searches share; ``_task`` is that of the paths."""
+
+    _task: Literal["classification", "regression"]
+    C_: float
+    Cs_: Reals
+    scores_: Reals
+    path_: SVMPath
+    estimator_: Any
+
+    def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
+        """Find the best ``C``, and fit for it."""
+        grid = grid_of_C(self.Cs)
+        if not (self.scoring is None or isinstance(self.scoring, str) or callable(self.scoring)):
+            raise ValueError(f"scoring must be one name or one function, not {self.scoring!r}")
+        scorer = check_scoring(self._machine(), scoring=self.scoring)
+        check_sparse(X)
+        rows, truth, weight, parameters = self._checked(X, y, sample_weight)
+        scores: list[list[float]] = []
+        for train, test in self._folds(rows, truth):
+            s = None if weight is None else weight[train]
+            path = svm_path(
+                points_of(self.kernel, rows, train), truth[train], grid, task=self._task, sample_weight=s, **parameters
+            )
+            held_out = rows[test][:, train] if self._precomputed else rows[test]
+            known = {}
+            if weight is not None:
+                if not weight[test].any():
+                    raise DataError(f"no held-out row of fold {len(scores)} has positive weight; use other folds")
+                if _takes_weights(scorer):
+                    known = {"sample_weight": weight[test]}
+            scores.append([float(scorer(model, held_out, truth[test], **known)) for model in path.scored(held_out)])
+        self.Cs_, self.scores_ = grid, np.array(scores)
+        mean = self.scores_.mean(0)
+        if not np.isfinite(mean).all():
+            raise ValueError(f"the scores on held-out rows are no numbers at C={grid[~np.isfinite(mean)][0]:g}")
+        best = np.flatnonzero(mean >= mean.max() - _ROUNDING * abs(mean.max()))
+        k = int(best[grid[best].argmin()])
+        self.path_ = svm_path(X, y, grid, task=self._task, sample_weight=sample_weight, **self._parameters())
+        self.estimator_, self.C_ = self.path_.model(k=k), float(grid[k])
+
+    def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, NDArray[Any], Reals | None, dict[str, Any]]:
+        """Rows, targets and weights as the folds take them, and parameters of the machine for these."""
+        raise NotImplementedError
+
+    def _folds(self, X: Any, truth: NDArray[Any]) -> Iterator[tuple[Ints, Ints]]:
+        """Rows to train on and rows held out; masks are made positions."""
+        splitter = check_cv(self.cv, truth, classifier=self._task == "classification")
+        folds: Iterable[Any] = splitter.split(X, truth)
+        everything = np.arange(len(truth))
+        for train, test in folds:
+            yield everything[train], everything[test]
+
+    def _parameters(self) -> dict[str, Any]:
+        """Those of the machine."""
+        out: dict[str, Any] = self.get_params(deep=False)
+        for name in _SEARCH:
+            del out[name]
+        return out
+
+    def _machine(self) -> Any:
+        return MACHINES[self._task](**self._parameters())
+
+    @property
+    def _precomputed(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = self._precomputed
+        return tags
+
+    def __getattr__(self, name: str) -> Any:
+        """Fitted attributes of the model."""
+        if name.endswith("_") and not name.startswith("_") and "estimator_" in vars(self):
+            return getattr(self.estimator_, name)
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+
+    def _check_parameters(self) -> None:
+        self._machine()._check_parameters()
+
+    def _to_parts(self) -> dict[str, Any]:
+        """What a model file keeps, beyond the parameters and the figures: the best estimator's, and the scores."""
+        parts: dict[str, Any] = self.estimator_._to_parts()
+        return parts | {"C": self.C_, "Cs": self.Cs_, "scores": self.scores_}
+
+    def _from_parts(self, parts: dict[str, Any]) -> None:
+        """Take over what :meth:`_to_parts` gave; a ValueError says what does not fit."""
+        grid, C = grid_of_C(np.asarray(parts["Cs"])), parts["C"]
+        scores = np.ascontiguousarray(parts["scores"], np.float64)
+        if scores.shape[1:] != grid.shape:
+            raise ValueError(f"scores of shape {scores.shape} for {len(grid)} values of C")
+        if not (isinstance(C, float) and C in grid):
+            raise ValueError(f"C={C!r:.40} is none of the values searched")
+        inner = self._machine().set_params(C=C)
+        inner._from_parts(parts)
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(inner, name):
+                setattr(self, name, getattr(inner, name))
+        self.estimator_, self.C_, self.Cs_, self.scores_ = inner, C, grid, scores
+
+
+class SVMClassifierCV(Classifier, _Search):
     """:class:`~maxmargin.SVMClassifier` whose ``C`` is the one with the best score on held-out rows.
 
     For each fold one :func:`~maxmargin.svm_path` is fitted to the other rows and scored on the rows of the fold; then
@@ -82,11 +185,7 @@ max_time, solver, cache_mb, random_state, verbose, callback
     (5, 3)
     """
 
-    C_: float
-    Cs_: Reals
-    scores_: Reals
-    path_: SVMPath
-    estimator_: SVMClassifier
+    _task = "classification"
 
     def __init__(
         self,
@@ -140,6 +239,8 @@ max_time, solver, cache_mb, random_state, verbose, callback
         ----------
         X : array or sparse matrix of shape (n, d)
         y : array of shape (n,)
+            As for :meth:`maxmargin.SVMClassifier.fit`. Where labels are neither text nor numbers ``scoring`` sees their
+            numbers, 0 for the first of ``classes_``.
         sample_weight : array of shape (n,), optional
             See :meth:`maxmargin.SVMClassifier.fit`.
 
@@ -149,72 +250,26 @@ max_time, solver, cache_mb, random_state, verbose, callback
             For invalid parameters or data; when all training rows of a fold are of one class, or none of its held-out
             rows has weight.
         """
-        grid = grid_of_C(self.Cs)
-        if not (self.scoring is None or isinstance(self.scoring, str) or callable(self.scoring)):
-            raise ValueError(f"scoring must be one name or one function, not {self.scoring!r}")
-        scorer = check_scoring(self._classifier(), scoring=self.scoring)
-        check_one_kind(y)
-        check_sparse(X)
-        whole = X
-        X, truth = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
-        check_magnitude(X.data if sp.issparse(X) else X)  # of all rows, before some are held out
-        check_classification_targets(truth)
-        weight = without_zero_classes(self.class_weight, check_sample_weight(sample_weight, len(truth)), truth)
-        parameters = {name: value for name, value in self.get_params(deep=False).items() if name not in _SEARCH}
-        scores: list[list[float]] = []
-        for train, test in self._folds(X, truth):
-            s = None if weight is None else weight[train]
-            path = svm_path(points_of(self.kernel, X, train), truth[train], grid, sample_weight=s, **parameters)
-            held_out = X[test][:, train] if self._precomputed else X[test]
-            known = {}
-            if weight is not None:
-                if not weight[test].any():
-                    raise DataError(f"no held-out row of fold {len(scores)} has positive weight; use other folds")
-                if _takes_weights(scorer):
-                    known = {"sample_weight": weight[test]}
-            scores.append([float(scorer(model, held_out, truth[test], **known)) for model in path.scored(held_out)])
-        self.Cs_, self.scores_ = grid, np.array(scores)
-        mean = self.scores_.mean(0)
-        if not np.isfinite(mean).all():
-            raise ValueError(f"the scores on held-out rows are no numbers at C={grid[~np.isfinite(mean)][0]:g}")
-        best = np.flatnonzero(mean >= mean.max() - _ROUNDING * abs(mean.max()))
-        k = int(best[grid[best].argmin()])
-        self.path_ = svm_path(whole, y, grid, sample_weight=sample_weight, **parameters)
-        self.estimator_, self.C_ = self.path_.model(k=k), float(grid[k])
+        self._fit(X, y, sample_weight)
         return self
-
-    def _folds(self, X: Any, truth: NDArray[Any]) -> Iterator[tuple[Ints, Ints]]:
-        """Rows to train on and rows held out; masks are made positions."""
-        splitter = check_cv(self.cv, truth, classifier=True)
-        folds: Iterable[Any] = splitter.split(X, truth)
-        everything = np.arange(len(truth))
-        for train, test in folds:
-            yield everything[train], everything[test]
-
-    def _classifier(self) -> SVMClassifier:
-        parameters = {name: value for name, value in self.get_params(deep=False).items() if name not in _SEARCH}
-        return SVMClassifier(**parameters)
-
-    @property
-    def _precomputed(self) -> bool:
-        return isinstance(self.kernel, str) and self.kernel == "precomputed"
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = self._precomputed
-        return tags
-
-    def __getattr__(self, name: str) -> Any:
-        """Fitted attributes of the model."""
-        if name.endswith("_") and not name.startswith("_") and "estimator_" in vars(self):
-            return getattr(self.estimator_, name)
-        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 
     def decision_function(self, X: Any) -> Reals:
         """As :meth:`maxmargin.SVMClassifier.decision_function`."""
         check_is_fitted(self, "estimator_")
-        return self.estimator_.decision_function(X)
+        return np.asarray(self.estimator_.decision_function(X))
+
+    def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, NDArray[Any], Reals | None, dict[str, Any]]:
+        labels = ClassLabels(y, self.class_weight)
+        X, truth = validate_data(self, X, labels.y, accept_sparse="csr", dtype=[np.float64, np.float32])
+        check_magnitude(X.data if sp.issparse(X) else X)  # of all rows, before some are held out
+        check_classification_targets(truth)
+        weight = without_zero_classes(labels.class_weight, check_sample_weight(sample_weight, len(truth)), truth)
+        used = np.ones(len(truth), np.bool_) if weight is None else weight > 0
+        truth = labels.used(truth, used)
+        names = labels.names(np.unique(truth[used])).tolist()
+        if len(names) < 2:
+            raise DataError(f"SVMClassifierCV needs at least two classes; y has one class only: {names[0]!r}")
+        return X, truth, weight, self._parameters() | {"class_weight": labels.class_weight}
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> Reals:
@@ -225,29 +280,122 @@ max_time, solver, cache_mb, random_state, verbose, callback
     def predict(self, X: Any) -> NDArray[Any]:
         """Class with the highest score, of shape (n,)."""
         check_is_fitted(self, "estimator_")
-        return self.estimator_.predict(X)
+        return np.asarray(self.estimator_.predict(X))
 
-    def _check_parameters(self) -> None:
-        self._classifier()._check_parameters()
 
-    def _to_parts(self) -> dict[str, Any]:
-        """What a model file keeps, beyond the parameters and the figures: the best estimator's, and the scores."""
-        return self.estimator_._to_parts() | {"C": self.C_, "Cs": self.Cs_, "scores": self.scores_}
+class SVMRegressorCV(RegressorMixin, _Search):
+    """:class:`~maxmargin.SVMRegressor` whose ``C`` is the one with the best score on held-out rows.
 
-    def _from_parts(self, parts: dict[str, Any]) -> None:
-        """Take over what :meth:`_to_parts` gave; a ValueError says what does not fit."""
-        grid, C = grid_of_C(np.asarray(parts["Cs"])), parts["C"]
-        scores = np.ascontiguousarray(parts["scores"], np.float64)
-        if scores.shape[1:] != grid.shape:
-            raise ValueError(f"scores of shape {scores.shape} for {len(grid)} values of C")
-        if not (isinstance(C, float) and C in grid):
-            raise ValueError(f"C={C!r:.40} is none of the values searched")
-        inner = self._classifier().set_params(C=C)
-        inner._from_parts(parts)
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(inner, name):
-                setattr(self, name, getattr(inner, name))
-        self.estimator_, self.C_, self.Cs_, self.scores_ = inner, C, grid, scores
+    As :class:`~maxmargin.SVMClassifierCV`, by paths of regressors. For the width of the tube as well put it in
+    scikit-learn's ``GridSearchCV`` with a grid for ``epsilon``.
+
+    Parameters
+    ----------
+    Cs : int or array of shape (n_C,), default=10
+        Values to choose from; a number stands for so many between 1e-3 and 1e3, evenly in their logarithm.
+    cv : int, splitter or iterable of (train, test), default=5
+        As in scikit-learn: a number stands for so many folds, without shuffling.
+    scoring : str or callable, optional
+        As in scikit-learn; the coefficient of determination by default. Weights of rows go to it where it takes them.
+    kernel, gamma, coef0, degree, loss, epsilon, fit_intercept, penalize_intercept, tol, max_passes, max_time, solver, \
+cache_mb, random_state, verbose, callback
+        See :class:`~maxmargin.SVMRegressor`; limits and the callback are those of each fit.
+
+    Attributes
+    ----------
+    C_ : float
+        The best value; of several as good as each other the smallest.
+    Cs_ : float64 array of shape (n_C,)
+        The values, in the order given.
+    scores_ : float64 array of shape (n_folds, n_C)
+    path_ : SVMPath
+        The fits to all rows; a model file does not keep them.
+    estimator_ : SVMRegressor
+        That at ``C_``; its attributes (``coef_``, ``epsilon_``, ``certificate_``, ...) are also those of the search.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from maxmargin import SVMRegressorCV
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> search = SVMRegressorCV(Cs=[1.0, 100.0], epsilon=5.0, random_state=0).fit(X, y)
+    >>> search.C_
+    100.0
+    """
+
+    _task = "regression"
+
+    def __init__(
+        self,
+        Cs: int | ArrayLike = 10,
+        *,
+        cv: Any = 5,
+        scoring: str | Callable[..., float] | None = None,
+        kernel: Any = "linear",
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        degree: int = 3,
+        loss: Literal["epsilon_insensitive", "squared_epsilon_insensitive"]
+        | EpsilonInsensitive = "epsilon_insensitive",
+        epsilon: float = 0.1,
+        fit_intercept: bool = True,
+        penalize_intercept: bool = False,
+        tol: float = 1e-3,
+        max_passes: int = 1000,
+        max_time: float | None = None,
+        solver: Any = "auto",
+        cache_mb: float = 500.0,
+        random_state: Any = None,
+        verbose: int = 0,
+        callback: Callable[..., Any] | None = None,
+    ) -> None:
+        self.Cs = Cs
+        self.cv = cv
+        self.scoring = scoring
+        self.kernel = kernel
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.degree = degree
+        self.loss = loss
+        self.epsilon = epsilon
+        self.fit_intercept = fit_intercept
+        self.penalize_intercept = penalize_intercept
+        self.tol = tol
+        self.max_passes = max_passes
+        self.max_time = max_time
+        self.solver = solver
+        self.cache_mb = cache_mb
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callback = callback
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> SVMRegressorCV:
+        """Find the best ``C``, and fit for it.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+        y : array of shape (n,)
+        sample_weight : array of shape (n,), optional
+            See :meth:`maxmargin.SVMRegressor.fit`.
+
+        Raises
+        ------
+        ValueError
+            For invalid parameters or data; when none of the held-out rows of a fold has weight.
+        """
+        self._fit(X, y, sample_weight)
+        return self
+
+    def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, NDArray[Any], Reals | None, dict[str, Any]]:
+        X, truth = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=True)
+        check_magnitude(X.data if sp.issparse(X) else X)
+        return X, truth, check_sample_weight(sample_weight, len(truth)), self._parameters()
+
+    def predict(self, X: Any) -> Reals:
+        """Predicted values, of shape (n,)."""
+        check_is_fitted(self, "estimator_")
+        return np.asarray(self.estimator_.predict(X))
 
 
 def _takes_weights(scorer: Any) -> bool:

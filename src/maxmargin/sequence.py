@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ._chain_start import ChainWeights, check_same_names, weights_of
+from ._completion import Completion
 from ._estimator import (
     LabelIndex,
     MarginEstimator,
-    check_label,
     check_lengths,
     check_number,
     check_sample_weight,
     costs_of_labels,
     resolve_n_jobs,
 )
+from ._given_labels import GivenLabels, allowed_labels, given_labels, labels_of
+from ._transitions import dead_end, joined_masks, masks_in, masks_of, transition_masks
 from .errors import DataError
 from .status import Status
 from .structures.attributes import AttributeIndex, Tokens, encode_tokens, least_weight
@@ -67,7 +70,8 @@ class SequenceSVM(MarginEstimator):
         ``"frank_wolfe"``, ``"n_slack"``, ``"one_slack"``, ``"averaged_perceptron"``, ``"perceptron"``,
         ``"bundle"``, ``"gradient_descent"``, ``"subgradient"``, ``"pegasos"``.
     completion_rounds : int, default=10
-        With partly known labels in training: at most so many rounds of completing the unknown ones and fitting again.
+        With partly known labels in training (None, or a set of candidates): at most so many rounds of completing them
+        and fitting again.
     n_jobs : int, optional
         Threads for evaluations and predictions; the model does not depend on it.
     random_state : int or RandomState, optional
@@ -91,6 +95,8 @@ class SequenceSVM(MarginEstimator):
         ``[from, to]``.
     certificate_ : Certificate
     history_ : list of Record
+    n_mistakes_ : int64 array of shape (1,)
+        Steps of a perceptron; with no other solver.
     n_dense_ : int
         Length of the dense vectors.
     completion_rounds_ : int
@@ -102,8 +108,15 @@ class SequenceSVM(MarginEstimator):
     -----
     A sequence is a list of tokens, each a collection of attribute names (strings), or a mapping from names to numbers
     or strings (``{"word": "the"}`` is the attribute ``word=the``); or a 2-D array with one row a token; or a pair of
-    both. A label ``None`` in training is unknown: it is completed by the model itself (concave-convex procedure, Yu
-    and Joachims 2009), which reaches a local optimum; the certificate is that of the last round's problem.
+    both.
+
+    In training a label may be ``None``, which is unknown, or a set of the labels that the token may have. Such labels
+    are completed by the model itself (concave-convex procedure, Yu and Joachims 2009): the best sequence within what is
+    given takes the place of the true one, and the model is fitted again, which reaches a local optimum; the certificate
+    is that of the last round's problem. The loss of such a token is the least of those that its candidates would have
+    as true labels, so that any of them costs nothing, and no label does where all are unknown. A frozenset is such a
+    set where each of its members is named as a label elsewhere in ``y``, by itself or within a set; otherwise it is a
+    label itself, like any other hashable value.
 
     Examples
     --------
@@ -158,7 +171,8 @@ class SequenceSVM(MarginEstimator):
         ----------
         X : list of sequences
         y : list of label sequences, as long as their inputs
-            Labels of any hashable type; None is an unknown label.
+            Labels of any hashable type, those that compare equal are one; None is an unknown label, a set holds the
+            labels that the token may have, see the notes.
         sample_weight : array of shape (n_sequences,), optional
             Factors on the slacks; 0 leaves a sequence out, negative ones are refused.
         start : GenerativeHMM, optional
@@ -169,7 +183,8 @@ class SequenceSVM(MarginEstimator):
         Raises
         ------
         ValueError
-            For invalid parameters or data: says which sequence and what to do. For a loss that is NaN, negative, no
+            For invalid parameters or data: says which sequence and what to do; names the token where labels and sets
+            contradict what is forbidden. For a loss that is NaN, negative, no
             number, or not 0 for the truth: names the two labels.
         DataError
             When ``start`` is not fitted, or knows other labels or features: names one.
@@ -183,7 +198,7 @@ class SequenceSVM(MarginEstimator):
         weight = check_sample_weight(sample_weight, len(X))
         tokens, index = self._training_tokens(X, weight)
         lengths = np.diff(tokens.start)
-        y = [_labels(labels, i) for i, labels in enumerate(y)]
+        y = [labels_of(labels, i, sets=True) for i, labels in enumerate(y)]
         for i, labels in enumerate(y):
             if len(labels) != lengths[i]:
                 raise DataError(f"sequence {i} has {lengths[i]} tokens but {len(labels)} labels")
@@ -200,18 +215,11 @@ class SequenceSVM(MarginEstimator):
             X, y, weight = [X[i] for i in kept.tolist()], [y[i] for i in kept.tolist()], weight[kept]
             tokens, index = self._training_tokens(X, weight)
         weight = weight * (np.diff(tokens.start) > 0)
-        labels = LabelIndex(label for sequence in y for label in sequence if label is not None)
-        if not len(labels):
-            raise DataError("no label is known: there is nothing to learn from")
-        flat = np.fromiter(
-            (-1 if label is None else labels.number[label] for sequence in y for label in sequence),
-            np.int64,
-            tokens.start[-1],
-        )
+        given = given_labels(y, int(tokens.start[-1]))
         del y  # lists of their own
-        initial = self._initial(index, labels, tokens.dense, start)
+        initial = self._initial(index, given.index, tokens.dense, start)
         index.rest()
-        self._fit_numbers(tokens, index, labels, flat, weight, initial)
+        self._fit_numbers(tokens, index, given, weight, initial)
         return self
 
     def _training_tokens(self, X: Sequence[Any], weight: Reals | None) -> tuple[Tokens, AttributeIndex]:
@@ -231,27 +239,26 @@ class SequenceSVM(MarginEstimator):
         return tokens, index
 
     def _fit_numbers(
-        self,
-        tokens: Tokens,
-        index: AttributeIndex,
-        labels: LabelIndex,
-        flat: NDArray[np.int64],
-        weight: Reals,
-        initial: Reals | None,
+        self, tokens: Tokens, index: AttributeIndex, given: GivenLabels, weight: Reals, initial: Reals | None
     ) -> None:
-        from .solvers.oracle import CompiledOracle
+        from .solvers.compiled_oracle import CompiledOracle
 
+        labels, flat = given.index, given.flat
         structure = self._structure(labels)
-        known = flat >= 0
-        rounds = 0
-        if not known.all():
-            flat, initial = self._first_completion(structure, tokens, flat, weight, initial)
+        completion, candidates, rounds = None, None, 0
+        if (flat < 0).any():
+            completion = Completion(structure, tokens, given, self._decode)
+            candidates = completion.candidates
+            if initial is None:
+                initial = completion.first_weights(weight, lambda oracle, each: self._optimize(oracle, each).w)
+            flat = completion.complete(initial)
         while True:
-            encoded = structure.encode(tokens, _split(flat, tokens.start), known=None if known.all() else known)
+            encoded = structure.encode(tokens, _split(flat, tokens.start), candidates=candidates)
             result = self._optimize(CompiledOracle(structure, encoded), weight, initial)
-            if known.all() or rounds >= self.completion_rounds or result.certificate.status is Status.INTERRUPTED:
+            ended = rounds >= self.completion_rounds or result.certificate.status is Status.INTERRUPTED
+            if completion is None or ended:
                 break
-            completed = self._complete(structure, tokens, flat, known, result.w)
+            completed = completion.complete(result.w)
             rounds += 1
             if np.array_equal(completed, flat):
                 break
@@ -295,7 +302,7 @@ class SequenceSVM(MarginEstimator):
                 with np.errstate(over="ignore"):  # refused below, or by the structure
                     costs[labels.number[label]] *= factor
         check_largest(costs, "loss times label_weight")
-        structure = Structure(n, normalize=normalize, costs=costs, **_masks(self.forbidden, labels))
+        structure = Structure(n, normalize=normalize, costs=costs, **transition_masks(self.forbidden, labels))
         structure.label_names = labels.labels
         return structure
 
@@ -314,58 +321,13 @@ class SequenceSVM(MarginEstimator):
         n_dense = 0 if dense is None else dense.shape[1]
         if start is not None:
             self._warm = ("", None)  # planes of the last fit would speak for other weights
-            decoder = _decoder_of(start)
-            _check_same_names(decoder, labels.labels, index.names(), n_dense)
-            return decoder.moved(labels, index, n_dense)
+            weights = weights_of(start)
+            check_same_names(weights, labels.labels, index.names(), n_dense)
+            return weights.moved(labels, index, n_dense)
         if not (self.warm_start and hasattr(self, "coef_")):
             return None
         chain = self.emission_, self.initial_, self.final_, self.transition_
-        return _Decoder(self.classes_, self._index, self.n_dense_, *chain).moved(labels, index, n_dense)
-
-    def _first_completion(
-        self, structure: Any, tokens: Tokens, flat: NDArray[np.int64], weight: Reals, initial: Reals | None
-    ) -> tuple[NDArray[np.int64], Reals | None]:
-        """Complete the unknown labels from a model of the known ones alone: positions as sequences of length 1."""
-        from .solvers.oracle import CompiledOracle
-        from .structures.sequence import Sequence as Structure
-
-        known = flat >= 0
-        if initial is None:
-            singles = Tokens(
-                np.arange(tokens.start[-1] + 1),
-                tokens.indptr,
-                tokens.indices,
-                tokens.values,
-                tokens.n_attributes,
-                tokens.dense,
-            )
-            filled = np.maximum(flat, 0)
-            lone = Structure(structure.n_labels, costs=structure.costs)
-            each = np.repeat(weight, np.diff(tokens.start)) * known
-            if each.any():
-                oracle = CompiledOracle(lone, lone.encode(singles, _split(filled, singles.start)))
-                initial = self._optimize(oracle, each).w
-                initial[-structure.n_shared :] = 0.0
-        if initial is None:
-            initial = np.zeros(
-                (tokens.n_attributes + (0 if tokens.dense is None else tokens.dense.shape[1])) * structure.n_labels
-                + structure.n_shared
-            )
-        return self._complete(structure, tokens, flat, known, initial), initial
-
-    def _complete(
-        self, structure: Any, tokens: Tokens, flat: NDArray[np.int64], known: NDArray[np.bool_], w: Reals
-    ) -> NDArray[np.int64]:
-        allowed = np.ones((len(flat), structure.n_labels), bool)
-        allowed[known] = False
-        allowed[np.flatnonzero(known), flat[known]] = True
-        encoded = structure.encode(tokens, allowed=allowed)
-        completed, scores = self._decode(structure, encoded, tokens, w)
-        if np.isneginf(scores).any():
-            raise DataError(
-                f"sequence {int(np.flatnonzero(np.isneginf(scores))[0])}: its known labels use a forbidden transition"
-            )
-        return completed.astype(np.int64)
+        return ChainWeights(self.classes_, self._index, self.n_dense_, *chain).moved(labels, index, n_dense)
 
     def _prepare(self, structure: Any, index: AttributeIndex) -> None:
         """What follows from the weights and the names."""
@@ -375,7 +337,7 @@ class SequenceSVM(MarginEstimator):
     # prediction
 
     def _decode(self, structure: Any, encoded: Any, tokens: Tokens, w: Reals) -> tuple[NDArray[np.int32], Reals]:
-        from .solvers.oracle import decode_all
+        from .solvers.compiled_oracle import decode_all
 
         return decode_all(structure, encoded, w, tokens.start, n_jobs=resolve_n_jobs(self.n_jobs))
 
@@ -388,7 +350,7 @@ class SequenceSVM(MarginEstimator):
         if forbidden is None:
             return self._structure_
         labels = LabelIndex(self.classes_)
-        more, fitted = _masks(forbidden, labels, "which the model does not know"), _masks_of(self._structure_)
+        more, fitted = transition_masks(forbidden, labels, "which the model does not know"), masks_of(self._structure_)
         return self._structure(labels, {name: mask & fitted[name] for name, mask in more.items()})
 
     def predict(self, X: Sequence[Any], known: Sequence[Any] | None = None, forbidden: Any = None) -> list[list[Any]]:
@@ -414,47 +376,19 @@ class SequenceSVM(MarginEstimator):
         """
         tokens = self._tokens(X)
         structure = self._stricter(forbidden)
-        allowed = None if known is None else self._allowed(known, tokens.start)
+        allowed = None if known is None else allowed_labels(known, tokens.start, LabelIndex(self.classes_).number)
         encoded = structure.encode(tokens, allowed=allowed)
         flat, scores = self._decode(structure, encoded, tokens, self.coef_)
-        if np.isneginf(scores).any():
-            i = int(np.flatnonzero(np.isneginf(scores))[0])
+        for i in np.flatnonzero(np.isneginf(scores))[:1].tolist():
+            lo, hi = tokens.start[i : i + 2]
+            may = np.ones((hi - lo, len(self.classes_)), bool) if allowed is None else allowed[lo:hi]
             raise DataError(
-                f"sequence {i}: no label sequence agrees with the known labels and the forbidden transitions"
+                f"sequence {i}: no label sequence agrees with the known labels and the forbidden transitions as far as "
+                f"token {dead_end(structure, may)}"
             )
         names = [self.classes_[k] for k in flat.tolist()]
         start = tokens.start.tolist()
         return [names[lo:hi] for lo, hi in pairwise(start)]
-
-    def _allowed(self, known: Sequence[Any], start: NDArray[np.int64]) -> NDArray[np.bool_]:
-        number = {label: k for k, label in enumerate(self.classes_)}
-        if len(known) != len(start) - 1:
-            raise DataError(f"known has {len(known)} sequences and X has {len(start) - 1}")
-        allowed = np.ones((int(start[-1]), len(number)), bool)
-        for i, labels in enumerate(known):
-            if labels is None:
-                continue
-            if isinstance(labels, str | bytes) or not hasattr(labels, "__len__"):
-                raise DataError(f"known: sequence {i} is a {type(labels).__name__}; give a list with one entry a token")
-            if len(labels) != start[i + 1] - start[i]:
-                raise DataError(f"known: sequence {i} has {len(labels)} entries for {start[i + 1] - start[i]} tokens")
-            for t, label in enumerate(labels):
-                if label is None:
-                    continue
-                several = isinstance(label, set | list) or (isinstance(label, frozenset) and label not in number)
-                try:
-                    numbers = [number[each] for each in (label if several else [label])]
-                except KeyError as error:
-                    raise DataError(
-                        f"known: sequence {i}, token {t}: the model has no label {error.args[0]!r}"
-                    ) from None
-                except TypeError:
-                    raise DataError(
-                        f"known: sequence {i}, token {t}: {label!r:.40} is neither a label nor a set of labels"
-                    ) from None
-                allowed[start[i] + t] = False
-                allowed[start[i] + t, numbers] = True
-        return allowed
 
     def potentials(self, X: Sequence[Any]) -> list[Reals]:
         """Emission scores of shape (length, n_labels) for every sequence, for use with ``maxmargin.decoders``."""
@@ -464,12 +398,9 @@ class SequenceSVM(MarginEstimator):
     def _emissions(self, tokens: Tokens) -> Reals:
         scores = np.zeros((int(tokens.start[-1]), len(self.classes_)))
         n_sparse = tokens.n_attributes
-        if tokens.indptr is not None:
-            import scipy.sparse as sp
-
-            data = np.ones(len(tokens.indices)) if tokens.values is None else tokens.values  # type: ignore[arg-type]
-            shape = (len(tokens.indptr) - 1, n_sparse)
-            scores += sp.csr_matrix((data, tokens.indices, tokens.indptr), shape=shape) @ self.emission_[:n_sparse]
+        sparse = tokens.matrix()
+        if sparse is not None:
+            scores += sparse @ self.emission_[:n_sparse]
         if tokens.dense is not None:
             scores += tokens.dense @ self.emission_[n_sparse:]
         return scores
@@ -496,7 +427,7 @@ class SequenceSVM(MarginEstimator):
         unaries = _split(self._emissions(tokens), tokens.start)
         allowed: list[Any] = [None] * len(unaries)
         if known is not None:
-            allowed = _split(self._allowed(known, tokens.start), tokens.start)
+            allowed = _split(allowed_labels(known, tokens.start, LabelIndex(self.classes_).number), tokens.start)
         out: list[list[tuple[list[Any], float]]] = []
         for unary, may in zip(unaries, allowed, strict=True):
             if not len(unary):
@@ -529,7 +460,7 @@ class SequenceSVM(MarginEstimator):
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
         if "_structure_" in state:  # the parameters may have been set to others since the fit
-            state["_fitted_masks"] = _masks_of(self._structure_)
+            state["_fitted_masks"] = masks_of(self._structure_)
         for name in ("_structure_", "_index", "emission_", "initial_", "final_", "transition_"):
             state.pop(name, None)
         return state
@@ -547,9 +478,9 @@ class SequenceSVM(MarginEstimator):
         ``allowed`` is there where ``forbidden`` has been set to something else since the fit: initial, final labels and
         transitions (from, to), one after another.
         """
-        allowed = _joined(_masks_of(self._structure_))
+        allowed = joined_masks(masks_of(self._structure_))
         try:
-            stated = _joined(_masks_of(self._structure(LabelIndex(self.classes_))))
+            stated = joined_masks(masks_of(self._structure(LabelIndex(self.classes_))))
         except ValueError:  # it names labels that the model does not know, for example
             stated = ~allowed
         return {
@@ -575,135 +506,9 @@ class SequenceSVM(MarginEstimator):
             raise ValueError(f"weights of shape {coef.shape} for {len(index)} + {n_dense} features and {n} labels")
         self.classes_, self.attributes_, self.n_dense_, self.coef_ = labels.labels, index.names(), n_dense, coef
         self.completion_rounds_, self.skipped_ = int(parts["completion_rounds"]), list(parts["skipped"])
-        self._prepare(self._structure(labels, _masks_in(parts.get("allowed"), n)), index)
-
-
-class _Decoder(NamedTuple):
-    """Weights of a chain and the names that they are for."""
-
-    classes: list[Any]
-    attributes: AttributeIndex
-    n_dense: int
-    emission: Reals
-    initial: Reals
-    final: Reals
-    transition: Reals
-
-    def moved(self, labels: LabelIndex, index: AttributeIndex, n_dense: int) -> Reals:
-        """The weights where the names are the same, 0 elsewhere, in the order of a :class:`SequenceSVM`."""
-        old_label = {label: k for k, label in enumerate(self.classes)}
-        both = [label for label in labels.labels if label in old_label]
-        new = np.array([labels.number[label] for label in both], np.int64)
-        old = np.array([old_label[label] for label in both], np.int64)
-        from .structures.sequence import Sequence as Structure
-
-        structure = Structure(len(labels))
-        w = np.zeros((len(index) + n_dense) * len(labels) + structure.n_shared)
-        emission, initial, final, transition = structure.split(w)
-        numbers = self.attributes.numbers(index.names(), grow=False)
-        rows = np.flatnonzero(numbers >= 0)
-        for i, j in zip(new, old, strict=True):  # label by label: all at once would be a copy of all weights more
-            emission[rows, i] = self.emission[numbers[rows], j]
-        if n_dense == self.n_dense and n_dense:
-            emission[np.ix_(np.arange(len(index), len(emission)), new)] = self.emission[len(self.attributes) :][:, old]
-        initial[new], final[new] = self.initial[old], self.final[old]
-        transition[np.ix_(new, new)] = self.transition[np.ix_(old, old)]
-        return w
-
-
-def _decoder_of(start: Any) -> _Decoder:
-    """The weights of another model of the same decoder."""
-    if not hasattr(start, "chain_weights"):
-        raise DataError(f"start must be a fitted GenerativeHMM, not {start!r:.60}")
-    weights = start.chain_weights()
-    return _Decoder(start.classes_, AttributeIndex(start.attributes_), start.n_dense_, *weights)
-
-
-def _check_same_names(
-    decoder: _Decoder, labels: Sequence[Hashable], attributes: Sequence[Hashable], n_dense: int
-) -> None:
-    """Refuse a start that knows other labels or features than the training data have."""
-    for what, known, needed in (
-        ("label", decoder.classes, labels),
-        ("attribute", decoder.attributes.names(), attributes),
-    ):
-        mine, yours = set(known), set(needed)
-        missing = next((name for name in needed if name not in mine), None)
-        if missing is not None:
-            raise DataError(f"start does not know the {what} {missing!r} of the training data: fit it to the same ones")
-        unused = next((name for name in known if name not in yours), None)
-        if unused is not None:
-            raise DataError(
-                f"start knows the {what} {unused!r}, which the training data lack (or min_count leaves out): fit it to "
-                "the same ones"
-            )
-    if decoder.n_dense != n_dense:
-        raise DataError(
-            f"start was fitted to vectors of length {decoder.n_dense}, the training data have length {n_dense}: fit it "
-            "to the same sequences"
-        )
-
-
-def _labels(labels: Any, i: int) -> list[Any]:
-    """Labels of a sequence as a list of Python values."""
-    if isinstance(labels, str | bytes) or not hasattr(labels, "__len__"):
-        raise DataError(f"labels of sequence {i} are a {type(labels).__name__}; give a list with one label a token")
-    out = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
-    for t, label in enumerate(out):
-        check_label(label, f"sequence {i}, token {t}")
-    return out
+        self._prepare(self._structure(labels, masks_in(parts.get("allowed"), n)), index)
 
 
 def _split(flat: NDArray[Any], start: NDArray[np.int64]) -> list[NDArray[Any]]:
     """Consecutive pieces, none when there are no sequences (``np.split`` would give one)."""
     return np.split(flat, start[1:-1]) if len(start) > 1 else []
-
-
-def _masks_of(structure: Any) -> dict[str, NDArray[np.bool_]]:
-    """What a structure allows, by the names of its parameters."""
-    names = "allowed_initial", "allowed_final", "allowed_transitions"
-    return dict(zip(names, structure._masks, strict=True))
-
-
-def _joined(masks: dict[str, NDArray[np.bool_]]) -> NDArray[np.bool_]:
-    return np.concatenate([mask.ravel() for mask in masks.values()])
-
-
-def _masks_in(allowed: Any, n: int) -> dict[str, NDArray[np.bool_]] | None:
-    """The way back from :func:`_joined`, for ``n`` labels; a ValueError where that is none."""
-    if allowed is None:
-        return None
-    if not isinstance(allowed, np.ndarray) or allowed.dtype != bool or allowed.shape != (n * (n + 2),):
-        raise ValueError(f"what is allowed must be {n * (n + 2)} truth values for {n} labels")
-    initial, final, transitions = np.split(allowed, [n, 2 * n])
-    return {"allowed_initial": initial, "allowed_final": final, "allowed_transitions": transitions.reshape(n, n)}
-
-
-def _masks(forbidden: Any, labels: LabelIndex, unknown: str = "which is not in y") -> dict[str, NDArray[np.bool_]]:
-    """Allowed initial and final labels and transitions."""
-    if forbidden is None:
-        return {}
-    n = len(labels)
-    initial, final, transitions = np.ones(n, bool), np.ones(n, bool), np.ones((n, n), bool)
-    if isinstance(forbidden, str):
-        from .data.spans import forbidden_transitions
-
-        forbidden = forbidden_transitions(labels.labels, forbidden)
-    if not isinstance(forbidden, Iterable):
-        raise ValueError(f"forbidden must be 'iob2', 'bioes' or a list of pairs of labels, not {forbidden!r}")
-    for pair in forbidden:
-        if isinstance(pair, str) or not isinstance(pair, Iterable) or len(both := tuple(pair)) != 2:
-            raise ValueError(f"forbidden must hold pairs of labels, not {pair!r}")
-        before, after = both
-        for label in both:
-            if label is not None and (not isinstance(label, Hashable) or label not in labels.number):
-                raise DataError(f"forbidden names the label {label!r}, {unknown}")
-        if before is None and after is None:
-            raise ValueError("forbidden: (None, None) says nothing")
-        if before is None:
-            initial[labels.number[after]] = False
-        elif after is None:
-            final[labels.number[before]] = False
-        else:
-            transitions[labels.number[before], labels.number[after]] = False
-    return {"allowed_initial": initial, "allowed_final": final, "allowed_transitions": transitions}

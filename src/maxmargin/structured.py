@@ -54,6 +54,8 @@ class StructuredSVM(MarginEstimator):
     coef_ : array of shape (n_weights,)
     certificate_ : Certificate
     history_ : list of Record
+    n_mistakes_ : int64 array of shape (1,)
+        Steps of a perceptron; with no other solver.
     """
 
     def __init__(
@@ -131,7 +133,7 @@ class StructuredSVM(MarginEstimator):
             w = self.coef_.view()
             w.flags.writeable = False
             return [self._answer(i, x, w) for i, x in enumerate(X)]
-        from .solvers.oracle import decode_all
+        from .solvers.compiled_oracle import decode_all
 
         encoded = self.structure.encode(X)
         start = np.arange(encoded.n_examples + 1) * encoded.n_output

@@ -26,6 +26,7 @@ __all__ = [
     "Terms",
     "hinge",
     "hinges_only",
+    "inner",
     "insensitive",
     "margin_terms",
     "squared_hinge",
@@ -35,10 +36,16 @@ __all__ = [
 Reals = NDArray[np.float64]
 _ROUNDING = float(np.finfo(np.float64).eps)
 _EPSILON = 8.0 * _ROUNDING
+_ONE_THREAD = 5000  # entries of a product that no library of linear algebra divides among threads
+
+
+def inner(x: Reals, y: Reals) -> float:
+    """``<x, y>`` of two vectors, never by threads: see :func:`~maxmargin.solvers.linear.rows.square`."""
+    return float(x @ y if len(x) < _ONE_THREAD else np.einsum("i,i->", x, y))
 
 
 class Terms(NamedTuple):
-    """Terms of all rows; arrays of shape ``(n, m)``, float64."""
+    """Terms of all rows; arrays of shape ``(n, m)``, float64, never written to: some may repeat what is there once."""
 
     sign: Reals
     margin: Reals
@@ -76,6 +83,12 @@ class Terms(NamedTuple):
         """Terms of some rows."""
         return Terms(*(values[rows] for values in self))
 
+    def written_out(self) -> Terms:
+        """The same, every number in its place in memory, as compiled code needs it."""
+        ridge = np.ascontiguousarray(self.ridge) if self.squared else np.zeros(self.ridge.shape)
+        sign, margin, upper = map(np.ascontiguousarray, (self.sign, self.margin, self.upper))
+        return Terms(sign, margin, upper, ridge)
+
     def multipliers(self, scores: Reals) -> Reals:
         """Dual point that the scores imply, minus the derivatives of the costs by ``sign_v f``, shape ``(n, m)``."""
         slack = self.slack(scores)
@@ -109,8 +122,8 @@ class Terms(NamedTuple):
 
     def gain(self, a: Reals) -> float:
         """``sum_v (margin_v a_v - 1/2 ridge_v a_v^2)``."""
-        linear = float(self.margin.ravel() @ a.ravel())
-        return linear - 0.5 * float((self.ridge * a).ravel() @ a.ravel()) if self.squared else linear
+        linear = inner(self.margin.ravel(), a.ravel())
+        return linear - 0.5 * inner((self.ridge * a).ravel(), a.ravel()) if self.squared else linear
 
     def beta(self, a: Reals) -> Reals:
         """``beta_i`` of every row, shape ``(n,)``."""
@@ -120,8 +133,8 @@ class Terms(NamedTuple):
         """The factor of ``a`` of the largest dual value in the box; ``square`` is ``|sum_i beta_i x_i|^2``."""
         used = a > 0.0
         most = float((self.upper[used] / a[used]).min(initial=np.inf))
-        square += float((self.ridge * a).ravel() @ a.ravel())
-        return max(min(float(self.margin.ravel() @ a.ravel()) / max(square, 1e-300), most), 0.0)
+        square += inner((self.ridge * a).ravel(), a.ravel())
+        return max(min(inner(self.margin.ravel(), a.ravel()) / max(square, 1e-300), most), 0.0)
 
     def balanced(self, a: Reals, total: float = 0.0) -> Reals:
         """A point of the same box with ``sum_i beta_i = total``, near ``a``.
@@ -136,14 +149,19 @@ class Terms(NamedTuple):
         heavy = self.sign * excess > 0.0
         room = np.where(heavy | np.isinf(self.upper), a, self.upper - a)
         room_inside = room * ((a > 0.0) & (a < self.upper))
-        weight = float(a[heavy].sum())
-        if float(room_inside.sum()) <= abs(excess):
+        inside = float(room_inside.sum())
+        if inside <= abs(excess):
+            weight = float(a[heavy].sum())
             if weight >= abs(excess):
                 return np.where(heavy, a * max(0.0, 1.0 - abs(excess) / weight), a)
             room_inside = np.where(np.isinf(self.upper) & ~heavy, 1.0, room)
-        share = abs(excess) / max(float(room_inside.sum()), 1e-300)
-        moved = a + np.where(heavy, -1.0, 1.0) * room_inside * share
-        return np.asarray(np.clip(moved, 0.0, self.upper))
+            inside = float(room_inside.sum())
+        share = abs(excess) / max(inside, 1e-300)
+        moved = np.where(heavy, -share, share)
+        moved *= room_inside
+        moved += a
+        np.maximum(moved, 0.0, out=moved)
+        return np.minimum(moved, self.upper, out=moved)
 
 
 @dataclass(frozen=True)
@@ -186,7 +204,7 @@ class LossTerms:
     def rounding(self, scores: Reals) -> float:
         """As in :class:`Terms`."""
         slip = _EPSILON * (1.0 + np.abs(scores))
-        return float(slip @ np.abs(self.multipliers(scores)[:, 0])) + _EPSILON * float(self.cost(scores).sum())
+        return inner(slip, np.abs(self.multipliers(scores)[:, 0])) + _EPSILON * float(self.cost(scores).sum())
 
     def cost(self, scores: Reals) -> Reals:
         """Cost of every row, shape ``(n,)``."""
@@ -212,7 +230,7 @@ class LossTerms:
     def gain(self, a: Reals) -> float:
         """``-sum_i c_i conjugate(-a_i / c_i)`` for a point between the bounds."""
         u = np.clip(-a[:, 0] / self.c, *self.loss.slopes)  # beyond them by rounding it would be infinite
-        return -float(self.c @ self.loss.conjugate(u))
+        return -inner(self.c, self.loss.conjugate(u))
 
     def beta(self, a: Reals) -> Reals:
         """``beta_i`` of every row, shape ``(n,)``."""
@@ -271,13 +289,13 @@ def squared_hinge(sign: Reals, c: Reals, margin: float | Reals = 1.0) -> Terms:
 def insensitive(target: Reals, c: Reals, epsilon: float) -> Terms:
     """``c_i (|target_i - f_i| - epsilon)_+``."""
     sign, margin = _two_sides(target, epsilon)
-    return Terms(sign, margin, _both(c), np.zeros(sign.shape))  # no memory where nothing is written
+    return Terms(sign, margin, _both(c), np.broadcast_to(0.0, sign.shape))
 
 
 def squared_insensitive(target: Reals, c: Reals, epsilon: float) -> Terms:
     """``c_i (|target_i - f_i| - epsilon)_+^2``."""
     sign, margin = _two_sides(target, epsilon)
-    return Terms(sign, margin, np.full_like(sign, np.inf), _both(0.5 / c))
+    return Terms(sign, margin, np.broadcast_to(np.inf, sign.shape), _both(0.5 / c))
 
 
 def margin_terms(loss: MarginLoss, sign: Reals, c: Reals, margin: Reals | None = None) -> Terms | LossTerms:
@@ -296,15 +314,16 @@ def margin_terms(loss: MarginLoss, sign: Reals, c: Reals, margin: Reals | None =
 
 
 def _two_sides(target: Reals, epsilon: float) -> tuple[Reals, Reals]:
-    sign = np.ones((len(target), 2))
-    sign[:, 1] = -1.0
-    margin = sign * np.asarray(target, np.float64)[:, None]
+    margin = np.empty((len(target), 2))
+    margin[:, 0], margin[:, 1] = target, target
+    margin[:, 1] *= -1.0
     margin -= epsilon
-    return sign, margin
+    return np.broadcast_to([1.0, -1.0], margin.shape), margin
 
 
 def _both(values: Reals) -> Reals:
-    return np.repeat(np.asarray(values, np.float64), 2).reshape(-1, 2)
+    values = np.asarray(values, np.float64)
+    return np.broadcast_to(values[:, None], (len(values), 2))
 
 
 def _column(values: float | Reals, n: int) -> Reals:

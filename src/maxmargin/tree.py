@@ -67,6 +67,8 @@ class TreeSVM(MarginEstimator):
         Grammar, vocabularies and the layout of the weights.
     certificate_ : Certificate
     history_ : list of Record
+    n_mistakes_ : int64 array of shape (1,)
+        Steps of a perceptron; with no other solver.
     complete_ : list of bool
         For each sentence of the last ``predict``: whether it has a whole tree of the grammar. Others got their best
         partial analysis, fragments under one root.
@@ -145,7 +147,7 @@ class TreeSVM(MarginEstimator):
         KeyboardInterrupt
             After Ctrl-C, with the best model so far already stored.
         """
-        from .solvers.oracle import CompiledOracle
+        from .solvers.compiled_oracle import CompiledOracle
         from .structures.tree import TreeStructure
 
         self._check_parameters()
@@ -177,7 +179,7 @@ class TreeSVM(MarginEstimator):
 
     def predict(self, X: Sequence[Any]) -> list[Tree]:
         """Best trees; ``complete_`` says which sentences have a whole tree of the grammar."""
-        from .solvers.oracle import decode_all
+        from .solvers.compiled_oracle import decode_all
 
         check_is_fitted(self, "coef_")
         if not len(X):

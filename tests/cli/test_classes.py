@@ -317,14 +317,6 @@ def test_options_that_do_not_belong_together(run: Run, ok: Run, two: str) -> Non
             "train two.svm --warm-start m --task multiclass",
             "--task multiclass cannot start from m, a model of task bin",
         ),
-        (
-            "train two.svm --warm-start cs --solver coordinate_ascent",
-            "--solver coordinate_ascent cannot go with --warm-",
-        ),
-        (
-            "train two.svm --warm-start cs --solver interior_point",
-            "--solver interior_point cannot go with --warm-start",
-        ),
         ("train two.svm --warm-start cs --multi-class ovr", "--multi-class ovr cannot go with task multiclass"),
         ("predict m two.svm --confidence", "--confidence cannot go with m, a model of task binary"),
         ("predict m two.svm --jobs 2", "--jobs cannot go with m: SVMClassifier has no threads of its own"),

@@ -62,7 +62,7 @@ def test_sequences(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ("options", "message"),
     [
         (["--solvers", "none_such"], "no solver 'none_such' here; there are coordinate_ascent"),
-        (["--task", "ranking", "--solvers", "one_slack"], "no solver 'one_slack' here; there are newton, bundle, grad"),
+        (["--task", "ranking", "--solvers", "n_slack"], "no solver 'n_slack' here; there are newton, one_slack, bund"),
         (["--solver", "auto"], "unrecognized arguments: --solver"),
         (["--picture", "no/such/folder/p.png"], "no/such/folder"),
         (["--picture", ""], "--picture '' names no file"),

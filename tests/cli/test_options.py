@@ -344,7 +344,8 @@ def test_settings_of_the_process_are_restored(run: Run, svm: str) -> None:
     ("more", "says"),
     [
         (["--solver", "frank_wolfe"], "--solver frank_wolfe cannot go with --intercept free, which has auto, coord"),
-        (["--warm-start", "m"], "--intercept free cannot go with --warm-start"),
+        (["--solver", "n_slack", "--warm-start", "m"], "--solver n_slack cannot go with --intercept free, which has"),
+        (["--warm-start", "structured"], "--solver bundle cannot go with --intercept free, which has auto"),
     ],
 )
 def test_what_has_no_free_intercept_is_refused(
@@ -353,6 +354,7 @@ def test_what_has_no_free_intercept_is_refused(
     (folder / "rows.svm").write_text("1 1:1\n2 1:-1\n3 2:1\n" * 3)
     free = ["train", "rows.svm", "--task", "multiclass", "--intercept", "free"]
     ok(*free, "-o", "m")
+    ok(*free[:-2], "--solver", "bundle", "-o", "structured")
     found = run(*free, *more, "-o", "other")
     assert found.status == 2
     assert says in found.error

@@ -246,8 +246,8 @@ def test_options_that_a_ranker_does_not_have(run: Run, ok: Run, letor: str) -> N
     ok("train", letor, "-o", "m")
     for argv, message in (
         (
-            ["train", letor, "--solver", "one_slack"],
-            "--solver one_slack cannot go with task ranking, which has auto, newton, bundle, gradient_descent, subgr",
+            ["train", letor, "--solver", "n_slack"],
+            "--solver n_slack cannot go with task ranking, which has auto, newton, one_slack, bundle, gradient_",
         ),
         (["train", letor, "-C", "0"], "argument -C: must be a number > 0, not '0'"),
         (["train", letor, "--epsilon", "0"], "--epsilon cannot go with task ranking; it is for regression"),

@@ -181,6 +181,7 @@ def test_pickles_clones_pipelines_and_searches(model: Any) -> None:
         ({"C": np.nan}, "C must be"),
         ({"loss": "log"}, "loss must be one of .*not 'log'"),
         ({"multi_class": "all"}, "multi_class must be 'ovr' or 'ovo'"),
+        ({"multi_class": "crammer_singer"}, "not 'crammer_singer'; the machine of Crammer and Singer is MulticlassSVM"),
         ({"solver": "frank_wolfe"}, "solver 'frank_wolfe' is not for linear machines: .*; solver must be one of"),
         ({"solver": None}, "solver must be one of .*, not None"),
         ({"solver": FrankWolfe()}, r"solver FrankWolfe\(.*\) is not for linear machines: .*; solver must be one of"),

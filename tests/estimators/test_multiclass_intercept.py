@@ -63,7 +63,8 @@ def test_two_classes_are_the_plain_machine(solver: str, margin: Any) -> None:
 def test_margins_are_factors_of_the_costs(solver: str, loss: Any) -> None:
     costs = 1.0 - np.eye(3) if isinstance(loss, str) else loss
     tol = 1e-4 if solver == "frank_wolfe" else 1e-7
-    model = MulticlassSVM(0.2, loss=loss, solver=solver, tol=tol, max_passes=50_000, random_state=0)
+    options: dict[str, Any] = {"solver": solver, "penalize_intercept": True, "max_passes": 50_000, "random_state": 0}
+    model = MulticlassSVM(0.2, loss=loss, tol=tol, **options)
     model.fit(X, Y, WEIGHT, MARGIN)
     case = multiclass_case(np.column_stack([X, np.ones(40)]), np.searchsorted(["a", "b", "c"], Y), costs).listed
     case.loss = [m * each for m, each in zip(MARGIN, case.loss)]
@@ -111,7 +112,7 @@ def test_copies_weights_absence_and_order_give_the_very_same_model(form: Any, so
 def test_equal_rows_of_unlike_margins_stay_apart() -> None:
     twice = np.r_[np.arange(40), np.arange(40)]
     margin = np.r_[np.ones(40), np.full(40, 2.0)]
-    options: dict[str, Any] = {"tol": 1e-8, "max_passes": 50_000, "random_state": 0}
+    options: dict[str, Any] = {"tol": 1e-8, "max_passes": 50_000, "random_state": 0, "penalize_intercept": True}
     one = MulticlassSVM(0.1, **options).fit(X[twice], Y[twice], None, margin)
     other = MulticlassSVM(0.1, solver="n_slack", **options).fit(X[twice], Y[twice], None, margin)
     assert one.certificate_.primal == pytest.approx(other.certificate_.primal, rel=1e-7)
@@ -161,7 +162,7 @@ def test_a_bound_that_rounding_forbids_is_not_waited_for() -> None:
     rows = np.array([[1.0], [2.0], [3.0], [4.0], [5.0], [6.0]]) * 1e12
     y = [0, 0, 1, 1, 2, 2]
     with pytest.warns(ConvergenceWarning, match="stopped by stalled .* Rounding errors prevent further progress"):
-        model = MulticlassSVM(1e9, random_state=0, solver="interior_point").fit(rows, y)
+        model = MulticlassSVM(1e9, random_state=0, solver="interior_point", penalize_intercept=True).fit(rows, y)
     assert model.n_iter_ < 800
     assert 0.0 <= model.certificate_.dual <= model.certificate_.primal
     free = MulticlassSVM(1e9, penalize_intercept=False, random_state=0, solver="interior_point").fit(rows, y)
@@ -176,8 +177,6 @@ def test_solvers_without_free_intercepts_say_so(solver: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.set_params(fit_intercept=False, max_passes=3).fit(X, Y)  # no intercept at all
-    with pytest.raises(ValueError, match="warm_start=True has no free intercept"):
-        MulticlassSVM(penalize_intercept=False, warm_start=True).fit(X, Y)
 
 
 def test_weights_of_0_are_judged_with_the_best_intercepts() -> None:

@@ -66,7 +66,9 @@ MODELS: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize(("model", "data"), MODELS, ids=lambda each: "" if isinstance(each, tuple) else repr(each))
+@pytest.mark.parametrize(
+    ("model", "data"), MODELS, ids=lambda each: "" if isinstance(each, tuple) else repr(each).split(" object at ")[0]
+)
 def test_an_early_end_is_told_of_the_line_that_called_fit(model: Any, data: Any) -> None:
     def call() -> None:
         lines.append(here() + 1)

@@ -232,7 +232,7 @@ def test_intercepts_scaled_or_left_out(penalized: bool) -> None:
         assert 4.0 * ours.coef_[0, 3] == pytest.approx(theirs.intercept_[0], rel=1e-4)
         assert ours.decision_function(B) == pytest.approx(theirs.decision_function(NEW), rel=1e-4, abs=1e-4)
         scaled = LinearSVC(multi_class="crammer_singer", intercept_scaling=4.0)
-        same(MulticlassSVM(intercept_scaling=4.0), scaled, THREE)
+        same(MulticlassSVM(penalize_intercept=True, intercept_scaling=4.0), scaled, THREE)
     else:
         same(SVMClassifier(fit_intercept=False), LinearSVC(loss="hinge", fit_intercept=False), THREE)
         same(MulticlassSVM(fit_intercept=False), LinearSVC(multi_class="crammer_singer", fit_intercept=False), THREE)
@@ -246,7 +246,7 @@ def test_dual_or_primal_is_the_same_optimum(dual: bool) -> None:
 
 
 def test_crammer_singer_of_two_classes_has_a_row_for_each() -> None:
-    ours = tight(MulticlassSVM()).fit(X, TWO)
+    ours = tight(MulticlassSVM(penalize_intercept=True)).fit(X, TWO)
     theirs = tight(LinearSVC(multi_class="crammer_singer")).fit(X, TWO)
     assert np.diff(ours.coef_, axis=0) == pytest.approx(theirs.coef_, rel=1e-3)
     assert np.diff(ours.intercept_) == pytest.approx(theirs.intercept_, rel=1e-3)
@@ -282,7 +282,7 @@ def test_class_weights_of_the_linear_classes() -> None:
         one = tight(SVMClassifier(**SQUARED)).fit(X, k == THREE, own)
         assert one.coef_[0] == pytest.approx(theirs.coef_[k], rel=1e-4, abs=1e-4)
     crammer = LinearSVC(multi_class="crammer_singer", class_weight=three)
-    ours = tight(MulticlassSVM(class_weight=three)).fit(X, THREE)
+    ours = tight(MulticlassSVM(class_weight=three, penalize_intercept=True)).fit(X, THREE)
     assert ours.coef_ == pytest.approx(tight(crammer).fit(X, THREE).coef_, rel=1e-3, abs=1e-3)
 
 

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize
 
+from maxmargin.losses import MarginLoss
 from maxmargin.solvers.linear.rows import Rows
 from maxmargin.solvers.linear.task import LinearTask
-from maxmargin.terms import hinge, insensitive, squared_hinge, squared_insensitive
+from maxmargin.terms import hinge, insensitive, margin_terms, squared_hinge, squared_insensitive
 
 __all__ = ["EPSILON", "INTERCEPTS", "LOSSES", "Small", "random_problem"]
 
@@ -81,6 +83,29 @@ class Small:
             Rows(self.X), terms, 1.0, c, self.intercept, tol, np.random.default_rng(seed),  # type: ignore[arg-type]
             signs="hinge" in self.loss, scale=SCALE,
         )  # fmt: skip
+
+    def loss_task(self, loss: MarginLoss, tol: float = 1e-7, seed: int = 0) -> LinearTask:
+        """With any loss of the margin instead."""
+        return LinearTask(
+            Rows(self.X), margin_terms(loss, self.y, self.c), 1.0, self.c, self.intercept, tol,  # type: ignore[arg-type]
+            np.random.default_rng(seed), scale=SCALE,
+        )  # fmt: skip
+
+    def smooth_optimum(self, loss: MarginLoss) -> float:
+        """With a loss that has a derivative, by a general method for smooth functions."""
+        d = self.X.shape[1]
+        ridge = np.append(np.ones(d), {"free": 0.0, "penalized": SCALE**-2, "none": 0.0}[self.intercept])
+        A = np.column_stack([self.X, np.full(len(self.y), 0.0 if self.intercept == "none" else 1.0)])
+
+        def value(v: Reals) -> tuple[float, Reals]:
+            t = self.y * (A @ v)
+            cost = 0.5 * float(ridge @ (v * v)) + float(self.c @ loss.value(t))
+            return cost, ridge * v + A.T @ (self.c * self.y * loss.derivative(t))
+
+        options = dict(ftol=1e-15, gtol=1e-10, maxiter=10_000)
+        with np.errstate(over="ignore"):
+            found = minimize(value, np.zeros(d + 1), jac=True, method="L-BFGS-B", options=options)
+        return float(found.fun)
 
     def value(self, w: Reals) -> float:
         """Objective of a vector of weights as the solvers lay it out."""

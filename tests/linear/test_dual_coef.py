@@ -70,7 +70,9 @@ def test_it_is_feasible_and_has_the_value_of_the_certificate(loss: Any, solver: 
 @pytest.mark.parametrize("options", [{}, {"fit_intercept": False}, {"penalize_intercept": True}], ids=str)
 def test_weights_and_penalised_intercepts_follow_from_it(options: Any) -> None:
     rows, sign = X[:15], SIGN[:15]  # so few that there is no average of the weights
-    model = SVMClassifier(C, solver="coordinate_ascent", max_passes=3, tol=0.95, **options).fit(rows, sign)
+    model = SVMClassifier(C, solver="coordinate_ascent", max_passes=3, tol=0.95, random_state=0, **options).fit(
+        rows, sign
+    )
     assert model.dual_residual_.tolist() == [0.0]  # there was one evaluation, of one point
     np.testing.assert_allclose(model.dual_coef_ @ rows[model.support_], model.coef_, rtol=1e-12, atol=1e-13)
     if options.get("penalize_intercept"):

@@ -46,7 +46,7 @@ SIGN = np.where(X[:, np.argsort(-X.count_nonzero(0))[:5]].sum(1) > 0, "yes", "no
 def test_scores_and_norms_are_kept() -> None:
     rows = Rows(X)
     found = fold(rows)
-    assert found.common is not None
+    assert found.column is not None
     assert found.rows.shape[1] < 0.1 * X.shape[1]
     assert found.rows.entries < 0.7 * X.nnz
     w = np.random.default_rng(1).normal(size=found.rows.shape[1] + 1)
@@ -74,9 +74,41 @@ def test_extreme_values_neither_vanish_nor_overflow(scale: float) -> None:
     np.testing.assert_allclose(scale * (X @ found.original(w)), found.rows.scores(w), rtol=1e-9, atol=1e-12 * scale)
 
 
+def alone(found: Folded) -> np.ndarray:
+    """Whether each of the original features is one of several in its column, or of a share other than 1."""
+    assert found.column is not None
+    several = np.bincount(found.column[found.share != 0.0], minlength=found.rows.shape[1]) > 1
+    return (several[found.column] & (found.share != 0.0)) | ~np.isin(found.share, [0.0, 1.0])
+
+
+def test_every_feature_keeps_its_column_and_those_of_no_row_have_a_weight_of_0() -> None:
+    found = fold(Rows(X))
+    assert found.column is not None
+    count = np.bincount(X.indices, minlength=X.shape[1])
+    kept = np.flatnonzero(count > 1)
+    np.testing.assert_array_equal(found.column[kept], np.arange(len(kept)))
+    np.testing.assert_array_equal(found.share[kept], 1.0)
+    rows = np.repeat(np.arange(N), np.diff(X.indptr))[count[X.indices] == 1]
+    for row, column in zip(rows, found.column[X.indices[count[X.indices] == 1]], strict=True):
+        assert found.rows.indptr[row + 1] - 1 == np.flatnonzero(found.rows.indices == column)[0]
+    w = -np.ones(found.rows.shape[1])
+    nowhere = found.original(w)[count == 0]
+    assert len(nowhere) == 5
+    assert not nowhere.any()
+    assert not np.signbit(nowhere).any()  # as it is in the file of a model
+
+
+def test_what_is_written_to_another_array_covers_it() -> None:
+    found = fold(Rows(X))
+    w = np.random.default_rng(1).normal(size=found.rows.shape[1] + 1)
+    out = np.full(X.shape[1], np.nan)
+    assert found.original(w, out) is out
+    np.testing.assert_array_equal(out, found.original(w)[:-1])
+
+
 def test_a_feature_twice_in_one_row_is_not_folded() -> None:
     found = fold(Rows(X))
-    one = int(found.alone[0])
+    one = int(np.flatnonzero(alone(found))[0])
     row = int(X.tocsc().indices[X.tocsc().indptr[one]])
     lo, hi = X.indptr[row], X.indptr[row + 1]
     k = lo + int(np.flatnonzero(X.indices[lo:hi] == one)[0])
@@ -84,7 +116,7 @@ def test_a_feature_twice_in_one_row_is_not_folded() -> None:
         (np.insert(X.data, k, 0.5), np.insert(X.indices, k, one), X.indptr + (np.arange(N + 1) > row)), X.shape
     )
     again = fold(Rows(twice))
-    assert one not in again.alone
+    assert not alone(again)[one]
     w = np.random.default_rng(1).normal(size=again.rows.shape[1])
     np.testing.assert_allclose(twice @ again.original(w), again.rows.scores(w), rtol=1e-12, atol=1e-12)
 
@@ -104,7 +136,7 @@ def test_the_rest_is_left_as_it_is(other: Any) -> None:
 
 
 def without(monkeypatch: pytest.MonkeyPatch) -> None:
-    for place in (folding, maxmargin._warm, maxmargin.classifier, maxmargin.regressor):
+    for place in (folding, maxmargin._warm, maxmargin.classifier):
         monkeypatch.setattr(place, "fold", lambda rows: Folded(rows, rows.shape[1]))
 
 

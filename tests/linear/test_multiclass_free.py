@@ -13,7 +13,7 @@ from scipy.optimize import linprog
 from maxmargin.solvers.linear.automatic import Automatic
 from maxmargin.solvers.linear.biases import balanced, stationary
 from maxmargin.solvers.linear.crammer_singer import CrammerSinger, MulticlassTask
-from maxmargin.solvers.linear.multiclass_free import best_biases, objective_at_zero
+from maxmargin.solvers.linear.multiclass_free import best_biases, better_biases, objective_at_zero
 from maxmargin.solvers.linear.multiclass_interior_point import MulticlassInteriorPoint
 from maxmargin.solvers.linear.rows import Rows
 from maxmargin.solvers.loop import Result, run_to_tolerance
@@ -201,3 +201,22 @@ def test_the_best_intercepts_are_those_of_a_linear_program(costs: str) -> None:
         assert float((a * cost).sum()) <= least + 1e-8 * (1.0 + least)
     nothing = np.zeros(task.n_weights)
     assert objective_at_zero(task) <= task.objective(nothing)
+
+
+def test_intercepts_taken_one_by_one_come_near_the_best() -> None:
+    rng = np.random.default_rng(0)
+    for trial in range(20):
+        rows = np.hstack([rng.normal(size=(80, 2)), rng.choice([0.5, 1.0, 2.0], (80, 1))])
+        task = MulticlassTask(
+            Rows(rows), rng.choice(4, 80, p=[0.6, 0.2, 0.1, 0.1]), 1.0 - np.eye(4), 0.3, rng.uniform(0.5, 2.0, 80), 1e-6,
+            np.random.default_rng(0), free=True,
+        )  # fmt: skip
+        w = rng.normal(size=(3, 4))
+        w[-1] = 0.0
+        scores, values = task.rows.scores(w), []
+        best = best_biases(task, scores, 1e-9)[0]
+        for biases in (np.zeros(4), better_biases(task, scores, np.zeros(4)), best):
+            w[-1] = biases
+            values.append(task.objective(w.reshape(-1)))
+        assert values[2] - 1e-8 <= values[1] <= values[0]
+        assert values[1] - values[2] <= 0.2 * (values[0] - values[2]) + 1e-8, trial

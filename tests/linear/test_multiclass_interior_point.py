@@ -134,13 +134,14 @@ def test_too_many_weights_are_refused() -> None:
 @pytest.mark.parametrize("C", [1e-6, 1.0, 1e6])
 def test_unscaled_data(name: str, C: float) -> None:
     rows, y = getattr(datasets, f"load_{name}")(return_X_y=True)
-    model = MulticlassSVM(C, tol=1e-6, random_state=0).fit(rows, y)
+    model = MulticlassSVM(C, tol=1e-6, random_state=0, penalize_intercept=True).fit(rows, y)
     assert model.certificate_.status is Status.CONVERGED
     assert model.certificate_.relative_gap <= 1e-6
     if C == 1.0:
         assert model.solver_ == "interior_point"
         assert "more passes" in model.solver_reason_
-        exact = MulticlassSVM(C, tol=1e-9, solver="one_slack", max_time=20.0).fit(rows, y).certificate_
+        other = MulticlassSVM(C, tol=1e-9, solver="one_slack", max_time=20.0, penalize_intercept=True)
+        exact = other.fit(rows, y).certificate_
         assert exact.dual <= model.certificate_.primal * (1 + 1e-9)
         assert model.certificate_.primal <= exact.primal * (1 + 2e-6)
 
@@ -149,11 +150,10 @@ def test_the_choice() -> None:
     easy = MulticlassSVM(0.1, random_state=0).fit(RNG.normal(size=(500, 20)) / 5.0, RNG.integers(0, 4, 500))
     assert easy.solver_ == "coordinate_ascent"
     assert "cheap" in easy.solver_reason_
-    warm = MulticlassSVM(0.1, random_state=0, warm_start=True).fit(X, Y)
-    assert warm.solver_ == "frank_wolfe"
-    for solver in ("coordinate_ascent", "interior_point"):
-        with pytest.raises(ValueError, match=f"solver='{solver}' has no warm start"):
-            warm.set_params(solver=solver).fit(X, Y)
+    hard = MulticlassSVM(1e3, random_state=0, warm_start=True).fit(X, Y)
+    assert hard.solver_ == "interior_point"
+    assert hard.set_params(C=2e3).fit(X, Y).solver_reason_ == "the fit that this one begins with ended with it"
+    assert "ended with it" not in hard.set_params(C=0.01).fit(X, Y).solver_reason_
 
 
 def test_coordinate_ascent_that_would_not_end_is_left(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,7 @@ from maxmargin import SVMClassifier, SVMPath, svm_path
 from maxmargin.errors import DataError
 from maxmargin.kernels import make_kernel
 from maxmargin.plots import PathDisplay
+from maxmargin.solvers.linear.rows import Rows
 
 Reals = NDArray[np.float64]
 RNG = np.random.default_rng(3)
@@ -317,3 +318,40 @@ def test_a_picture(plots: Any) -> None:
         PathDisplay.from_path(path, X=rows)
     with pytest.raises(DataError, match="errors has shape"):
         PathDisplay([1.0, 2.0], [1.0, 2.0], [0.5], [0.1, 0.1])
+
+
+@pytest.mark.parametrize("intercept", ["free", "penalized", "none"])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_no_product_with_the_rows_is_computed_twice(
+    sparse: bool, intercept: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[str, bytes]] = []
+
+    def watched(name: str) -> Any:
+        plain = getattr(Rows, name)
+
+        def method(self: Rows, vector: Reals) -> Reals:
+            seen.append((name, vector.tobytes()))
+            return np.asarray(plain(self, vector))
+
+        return method
+
+    for name in ("scores", "combined"):
+        monkeypatch.setattr(Rows, name, watched(name))
+    rows = sp.csr_array(X * (np.abs(X) > 0.2)) if sparse else X
+    path = svm_path(
+        rows, SIGN, CS[1:4], fit_intercept=intercept != "none", penalize_intercept=intercept == "penalized",
+        solver="coordinate_ascent", tol=1e-3, random_state=0,
+    )  # fmt: skip
+    assert all(found.status.ok for found in path.certificates)
+    assert len(set(seen)) == len(seen) > 0
+
+
+def test_the_start_is_looked_at_where_C_is_that_of_the_fit_before() -> None:
+    first, again, moved = svm_path(
+        X, SIGN, [0.3, 0.3, 4.0], solver="coordinate_ascent", tol=1e-3, random_state=0
+    ).models
+    assert again.history_[0].exact
+    assert again.n_iter_ <= 2 < first.n_iter_
+    assert not moved.history_[0].exact  # a pass costs less than to look
+    assert moved.certificate_.relative_gap <= 1e-3

@@ -29,6 +29,7 @@ from maxmargin.solvers.ranking.task import PairLoss, RankingTask
 from maxmargin.solvers.subgradient import Pegasos, Subgradient
 from maxmargin.status import Status
 from ranking.listed import explicit, pairs_of, random_ranking, task_of
+from solvers.two_ways import assert_same_way
 
 LOSSES = pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 FACTOR = np.array([1.0, 0.5, 0.0, 2.0])
@@ -232,7 +233,6 @@ def test_subgradients_add_up_and_touch(loss: str) -> None:
 @pytest.mark.parametrize("form", ["dense", "sparse", "float32"])
 @pytest.mark.parametrize("solver", [*(WAYS[name] for name in WAYS if name != "momentum"), Pegasos(batch=2)], ids=repr)
 def test_compiled_steps_are_those_of_numpy(solver: Any, form: str, loss: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Weights, their mean, and the sum of the planes, pass by pass."""
     X, y, query = random_ranking(4)
     X = np.where(np.abs(X) < 0.5, 0.0, X.astype(np.float32).astype(np.float64))
     rows = {"dense": X, "sparse": sp.csr_array(X), "float32": X.astype(np.float32)}[form]
@@ -246,11 +246,7 @@ def test_compiled_steps_are_those_of_numpy(solver: Any, form: str, loss: str, mo
     first, second = runs
     assert isinstance(first.steps, RankingSteps)
     assert not isinstance(second.steps, RankingSteps)
-    for _ in range(8):
-        first.advance(), second.advance()
-        np.testing.assert_allclose(first.steps.last(), second.steps.last(), rtol=1e-8, atol=1e-10)
-        np.testing.assert_allclose(first.weights(), second.weights(), rtol=1e-8, atol=1e-10)
-        np.testing.assert_allclose(first.steps.a, second.steps.a, rtol=1e-7, atol=1e-9)
+    assert_same_way(first, second, 8)
 
 
 def test_a_pass_is_left_when_time_is_over() -> None:
@@ -321,9 +317,10 @@ def test_every_name_is_taken_for_the_area(loss: Any, C_per: Any) -> None:
         assert model.certificate_.status is Status.CONVERGED
         assert model.certificate_.dual <= best.certificate_.primal * (1.0 + 1e-9)
         assert best.certificate_.dual <= model.certificate_.primal * (1.0 + 1e-9)
-    bundle = AUCClassifier(solver="bundle", tol=1e-7, **options).fit(X, y, weight)
-    assert bundle.certificate_.primal == pytest.approx(best.certificate_.primal, rel=1e-6)
-    np.testing.assert_allclose(bundle.coef_, best.coef_, atol=2e-3)
+    for solver in ("bundle", "one_slack"):
+        planes = AUCClassifier(solver=solver, tol=1e-7, **options).fit(X, y, weight)
+        assert planes.certificate_.primal == pytest.approx(best.certificate_.primal, rel=1e-6)
+        np.testing.assert_allclose(planes.coef_, best.coef_, atol=2e-3)
 
 
 def test_sparse_rows_give_the_same() -> None:
@@ -344,7 +341,7 @@ def test_comparisons_go_by_the_solvers_of_a_linear_machine() -> None:
     wins = rng.permuted(np.tile(np.arange(6), (40, 1)), axis=1)[:, :2]
     best = SVMRanker(C=0.3, tol=1e-8).fit_comparisons(None, wins[:, 0], wins[:, 1])
     assert best.solver_ == "coordinate_ascent"
-    for solver in ("bundle", Bundle(), "subgradient", "gradient_descent"):
+    for solver in ("bundle", Bundle(), "one_slack", "subgradient", "gradient_descent"):
         model = SVMRanker(C=0.3, tol=0.02, solver=solver, random_state=0, max_passes=3000)
         model._quiet = True
         model.fit_comparisons(None, wins[:, 0], wins[:, 1])
@@ -353,7 +350,7 @@ def test_comparisons_go_by_the_solvers_of_a_linear_machine() -> None:
         assert best.certificate_.dual <= model.certificate_.primal * (1.0 + 1e-7)
     with pytest.raises(ValueError, match="SVMRanker: Newton's method needs a loss with"):
         SVMRanker(solver="newton").fit_comparisons(None, wins[:, 0], wins[:, 1])
-    for odd in (TruncatedNewton(), CoordinateAscent(), "coordinate_ascent", "one_slack"):
+    for odd in (TruncatedNewton(), CoordinateAscent(), "coordinate_ascent", "n_slack"):
         with pytest.raises(ValueError, match="SVMRanker: solver .* is not for comparisons: it is for "):
             SVMRanker(solver=odd).fit_comparisons(None, wins[:, 0], wins[:, 1])
 
@@ -367,8 +364,8 @@ def test_the_hard_margin_goes_by_the_solver_of_the_pairs_at_hand() -> None:
     assert model.certificate_.primal == pytest.approx(best.certificate_.primal, rel=2e-6)
     with pytest.raises(ValueError, match="SVMRanker: Newton's method needs a loss with"):
         SVMRanker(C=np.inf, solver="newton").fit(X, y, qid)
-    with pytest.raises(ValueError, match="solver 'one_slack' is not for ranking with C=inf: it is for structured"):
-        SVMRanker(C=np.inf, solver="one_slack").fit(X, y, qid)
+    with pytest.raises(ValueError, match="solver 'n_slack' is not for ranking with C=inf: it is for structured"):
+        SVMRanker(C=np.inf, solver="n_slack").fit(X, y, qid)
 
 
 def test_solvers_for_other_problems_are_refused_with_what_they_are_for() -> None:
@@ -376,7 +373,7 @@ def test_solvers_for_other_problems_are_refused_with_what_they_are_for() -> None
     for model in (SVMRanker(), AUCClassifier()):
         name = type(model).__name__
         for solver, purpose in (
-            ("one_slack", "structured machines"),
+            ("n_slack", "structured machines"),
             ("coordinate_ascent", "linear machines and MulticlassSVM"),
             ("block_smo", "machines with a kernel or nu"),
             ("projected_gradient", "linear machines and machines with a kernel or nu"),

@@ -14,13 +14,16 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from maxmargin.solvers.oracle import CompiledOracle, Oracle, PlainOracle
+from maxmargin.solvers.compiled_oracle import CompiledOracle
+from maxmargin.solvers.oracle import Oracle
+from maxmargin.solvers.plain_oracle import PlainOracle
 from maxmargin.structures.attributes import Tokens
 from maxmargin.structures.multiclass import Multiclass
 from maxmargin.structures.sequence import Sequence
 
 __all__ = [
-    "Case", "Listed", "ListedStructure", "multiclass_case", "named_cases", "plain_case", "random_tokens", "sequence_case",
+    "Case", "Listed", "ListedStructure", "multiclass_case", "named_cases", "plain_case", "random_sequences",
+    "random_tokens", "sequence_case",
 ]  # fmt: skip
 
 Reals = NDArray[np.float64]
@@ -58,23 +61,39 @@ class Listed:
 
     def optimum(self, c: Reals, ridge: float = 1.0) -> tuple[Reals, float]:
         """Minimiser of ``ridge/2 |w|^2 + sum_i c_i xi_i`` and its value, by an interior point method."""
-        import piqp
-
         used = np.flatnonzero(c > 0)
         psi, n = self.psi, len(used)
         rows = [np.hstack([psi[i], np.tile(-np.eye(n)[k], (len(psi[i]), 1))]) for k, i in enumerate(used)]
-        solver = piqp.DenseSolver()
-        for name in ("eps_abs", "eps_rel", "eps_duality_gap_abs", "eps_duality_gap_rel"):
-            setattr(solver.settings, name, 1e-10)
-        solver.setup(
-            np.diag(np.r_[np.full(self.n_weights, ridge), np.zeros(n)]),
+        w = _quadratic_program(
+            np.r_[np.full(self.n_weights, ridge), np.zeros(n)],
             np.r_[np.zeros(self.n_weights), c[used]],
-            G=np.vstack(rows),
-            h_u=np.concatenate([-self.loss[i] for i in used]),
-        )
-        solver.solve()
-        w = np.array(solver.result.x[: self.n_weights])
+            np.vstack(rows),
+            np.concatenate([-self.loss[i] for i in used]),
+        )[: self.n_weights]
         return w, 0.5 * ridge * float(w @ w) + float(c @ self.slacks(w))
+
+    @property
+    def wrong(self) -> Reals:
+        """``psi`` of all outputs but the truths, one after another."""
+        return np.vstack([np.delete(psi, true, 0) for psi, true in zip(self.psi, self.truth)])
+
+    def margin(self) -> float:
+        """The most by which weights of length 1 score every truth above all other outputs; for separable problems."""
+        n, wrong = self.n_weights, self.wrong
+        w = _quadratic_program(np.ones(n), np.zeros(n), wrong, np.full(len(wrong), -1.0))
+        return float((-wrong @ w).min() / np.linalg.norm(w))
+
+
+def _quadratic_program(diagonal: Reals, linear: Reals, G: Reals, h: Reals) -> Reals:
+    """Minimiser of ``1/2 sum_j diagonal_j x_j^2 + <linear, x>`` with ``G x <= h``, by an interior point method."""
+    import piqp
+
+    solver = piqp.DenseSolver()
+    for name in ("eps_abs", "eps_rel", "eps_duality_gap_abs", "eps_duality_gap_rel"):
+        setattr(solver.settings, name, 1e-10)
+    solver.setup(np.diag(diagonal), linear, G=G, h_u=h)
+    solver.solve()
+    return np.array(solver.result.x)
 
 
 class ListedStructure:
@@ -180,6 +199,15 @@ def sequence_case(
         listed.loss.append(loss / max(len(y), 1) if normalize else loss)
         listed.truth.append(outputs.index(tuple(y.tolist())))
     return Case(CompiledOracle(structure, encoded), listed, structure)
+
+
+def random_sequences(n: int, lengths: tuple[int, int], n_labels: int) -> CompiledOracle:
+    """So many sequences of lengths from the first to below the second, too long to list all labellings."""
+    rng = np.random.default_rng(2)
+    each = rng.integers(*lengths, n).tolist()
+    tokens, _ = random_tokens(rng, each, "both", n_attributes=6)
+    structure = Sequence(n_labels)
+    return CompiledOracle(structure, structure.encode(tokens, [rng.integers(0, n_labels, m) for m in each]))
 
 
 def named_cases() -> dict[str, Case]:

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.optimize import LinearConstraint, NonlinearConstraint, linprog, minimize
+from sklearn.base import clone
 
 from linear.problems import INTERCEPTS, LOSSES, SCALE, Small, random_problem
-from maxmargin import SVMClassifier
+from maxmargin import SVMClassifier, SVMRegressor
 from maxmargin.errors import DataError
 from maxmargin.losses import CustomLoss, Exponential, Logistic, MarginLoss, Perceptron
 from maxmargin.solvers.ball_program import solve_ball_program
@@ -28,7 +29,7 @@ from maxmargin.solvers.n_slack import NSlack
 from maxmargin.solvers.one_slack import OneSlack
 from maxmargin.solvers.planes import active_counts
 from maxmargin.status import Status
-from maxmargin.terms import LossTerms, hinge
+from maxmargin.terms import hinge
 from solvers.enumeration import Case, named_cases, plain_case, random_tokens, sequence_case
 
 Reals = NDArray[np.float64]
@@ -47,14 +48,6 @@ def largest(lines: Reals) -> CustomLoss:
         lambda t: (np.multiply.outer(t, lines[:, 0]) + lines[:, 1]).max(-1),
         lambda t: lines[(np.multiply.outer(t, lines[:, 0]) + lines[:, 1]).argmax(-1), 0],
     )
-
-
-def task_of(problem: Small, loss: MarginLoss, tol: float = 1e-7) -> LinearTask:
-    terms = LossTerms(problem.y[:, None], loss, problem.c)
-    return LinearTask(
-        Rows(problem.X), terms, 1.0, problem.c, problem.intercept, tol, np.random.default_rng(0),  # type: ignore[arg-type]
-        scale=SCALE,
-    )  # fmt: skip
 
 
 def solve(task: LinearTask, solver: Any = None, **options: Any) -> Result:
@@ -92,17 +85,6 @@ def lines_optimum(problem: Small, lines: Reals) -> float:
     return penalty_of(problem, w) + float(problem.c @ cost)
 
 
-def smooth_optimum(problem: Small, loss: MarginLoss) -> float:
-    size = problem.X.shape[1] + (problem.intercept != "none")
-
-    def value(w: Reals) -> float:
-        with np.errstate(over="ignore"):
-            return penalty_of(problem, w) + float(problem.c @ loss.value(problem.y * scores_of(problem, w)))
-
-    found = minimize(value, np.zeros(size), method="BFGS", options={"gtol": 1e-9})
-    return float(found.fun)
-
-
 def assert_optimal(result: Result, value: float, accuracy: float = 1e-6) -> None:
     found = result.certificate
     assert found.status is Status.CONVERGED, found
@@ -125,7 +107,7 @@ def test_sums_of_hinges(loss: str, intercept: str) -> None:
 def test_smooth_losses(loss: str, intercept: str) -> None:
     for seed, C in enumerate((1e-3, 0.1, 2.0, 50.0)):
         problem = random_problem(seed, "hinge", intercept, C)
-        assert_optimal(solve(task_of(problem, SMOOTH[loss])), smooth_optimum(problem, SMOOTH[loss]))
+        assert_optimal(solve(problem.loss_task(SMOOTH[loss])), problem.smooth_optimum(SMOOTH[loss]))
 
 
 @pytest.mark.parametrize("intercept", INTERCEPTS)
@@ -134,13 +116,32 @@ def test_losses_with_kinks(lines: str, intercept: str) -> None:
     for seed, C in enumerate((1e-3, 0.1, 2.0, 50.0)):
         problem = random_problem(seed, "hinge", intercept, C)
         value = lines_optimum(problem, LINES[lines])
-        task = task_of(problem, largest(LINES[lines]))
+        task = problem.loss_task(largest(LINES[lines]))
         if lines == "perceptron":  # its optimum is 0, at 0: another start is needed to see it work
             assert abs(value) < 1e-6
-            task = task_of(problem, Perceptron())
+            task = problem.loss_task(Perceptron())
             task.warm = WarmStart(np.random.default_rng(seed).normal(size=task.n_weights))
             value = 0.0
         assert_optimal(solve(task), value)
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_one_slack_for_the_sum_of_all_hinges(loss: str, intercept: str) -> None:
+    for seed, C in enumerate((1e-3, 0.1, 2.0)):
+        problem = random_problem(seed, loss, intercept, C)
+        result = solve(problem.task(1e-7), OneSlack())
+        assert result.certificate.solver == "one_slack"
+        assert_optimal(result, problem.optimum())
+
+
+def test_one_slack_for_other_losses() -> None:
+    problem = random_problem(1, "hinge", "free", 0.1)
+    for loss in SMOOTH.values():
+        assert_optimal(solve(problem.loss_task(loss), OneSlack()), problem.smooth_optimum(loss))
+    assert_optimal(
+        solve(problem.loss_task(largest(LINES["kinks"])), OneSlack()), lines_optimum(problem, LINES["kinks"])
+    )
 
 
 def test_share_and_dropped_planes_change_the_way_and_not_the_end() -> None:
@@ -158,7 +159,7 @@ def test_every_plane_and_every_minimum_is_a_lower_bound(intercept: str, radius: 
     for loss in ("hinge", "insensitive", "logistic", "exponential", "kinks"):
         problem = random_problem(8, loss if loss in LOSSES else "hinge", intercept, 0.5, n=60, d=6)
         losses = SMOOTH | {"kinks": largest(LINES["kinks"])}
-        task = problem.task(1e-9) if loss in LOSSES else task_of(problem, losses[loss], 1e-9)
+        task = problem.task(1e-9) if loss in LOSSES else problem.loss_task(losses[loss], 1e-9)
         seen: list[tuple[Record, Reals]] = []
 
         def keep(record: Record, w: Any, seen: Any = seen) -> None:
@@ -206,7 +207,7 @@ def test_the_model_of_a_linear_machine_is_a_lower_bound_at_every_step(intercept:
                 return problem.value(w) - penalty_of(problem, w)
             return float(problem.c @ own.value(problem.y * scores_of(problem, w)))
 
-        task = problem.task(1e-9) if own is None else task_of(problem, own, 1e-9)
+        task = problem.task(1e-9) if own is None else problem.loss_task(own, 1e-9)
         run: Any = Bundle(radius, keep_rounds=3).start(task)
         best = solve(task, Bundle(radius)).certificate
         lower, dropped = 0.0, 0
@@ -277,7 +278,7 @@ def ball_of(problem: Small, task: LinearTask, loss_of: Callable[[Reals], float],
 def test_smooth_losses_over_a_ball(loss: str, intercept: str) -> None:
     for seed, radius in enumerate((0.05, 0.6, 3.0)):
         problem = random_problem(seed, loss if loss in LOSSES else "hinge", intercept, 0.5)
-        task = problem.task(1e-7) if loss in LOSSES else task_of(problem, SMOOTH[loss])
+        task = problem.task(1e-7) if loss in LOSSES else problem.loss_task(SMOOTH[loss])
 
         def loss_of(w: Reals, problem: Small = problem) -> float:
             if loss in LOSSES:
@@ -325,7 +326,7 @@ def test_the_ball_of_the_length_of_the_penalised_optimum_has_the_same_loss(loss:
         losses = SMOOTH | {"kinks": largest(LINES["kinks"])}
 
         def task(tol: float) -> LinearTask:
-            return problem.task(tol) if loss in LOSSES else task_of(problem, losses[loss], tol)  # noqa: B023
+            return problem.task(tol) if loss in LOSSES else problem.loss_task(losses[loss], tol)  # noqa: B023
 
         first = solve(task(1e-12))
         radius = math.sqrt(2.0 * penalty_of(problem, first.w))
@@ -454,21 +455,21 @@ def most_rounds(loss_at_0: float, longest: float, gap: float) -> int:
     return max(0, math.ceil(math.log2(loss_at_0 / (4.0 * longest**2)))) + math.ceil(16.0 * longest**2 / gap)
 
 
-@pytest.mark.parametrize("share", [0.01, 1.0])
-def test_rounds_of_a_linear_machine_stay_under_the_bound_of_theory(share: float) -> None:
+@pytest.mark.parametrize("solver", [Bundle(), Bundle(share=1.0), OneSlack()])
+def test_rounds_of_a_linear_machine_stay_under_the_bound_of_theory(solver: Any) -> None:
     for seed in range(4):
         for Cn in (1e-3, 0.05, 1.0):
             n = 200
             problem = random_problem(seed, "hinge", "none", 1.0, n=n, d=5)
             c = np.full(n, Cn / n)
-            task = task_of(problem, Perceptron(), 1e-9)
+            task = problem.loss_task(Perceptron(), 1e-9)
             task.terms = hinge(problem.y, c)
             longest = Cn * float(np.linalg.norm(problem.X, axis=1).max())
             gaps = [4.0 * longest**2 / 2**k for k in range(4)]
             limits = [most_rounds(Cn, longest, gap) for gap in gaps]
             assert limits[0] <= 20, "a bound that nothing could break"
             for gap, limit in zip(gaps, limits, strict=True):
-                assert rounds_to(gap, Bundle(share=share).start(task)) <= limit
+                assert rounds_to(gap, solver.start(task)) <= limit
 
 
 @pytest.mark.parametrize("solver", [Bundle(), OneSlack(cached_rounds=0), OneSlack()])
@@ -553,6 +554,23 @@ def test_losses_with_kinks_are_for_the_bundle_method() -> None:
     assert (model.solver_, model.certificate_.primal) == ("bundle", 0.0)
 
 
+def test_one_slack_by_name() -> None:
+    """Rounds go to the minimiser of the model: as many planes as ``Bundle(share=1)``, and no fewer than the default."""
+    problem = random_problem(0, "hinge", "free", 1.0, n=200, d=8)
+    X, y = problem.X, problem.y
+    for model in (SVMClassifier(tol=1e-7), SVMRegressor(tol=1e-7, C=0.1)):
+        target = y if isinstance(model, SVMClassifier) else X[:, 0] + 0.3 * np.abs(X[:, 1])
+        best = clone(model).fit(X, target)
+        rounds = {}
+        for solver in ("one_slack", OneSlack(keep_rounds=50), Bundle(share=1.0), "bundle"):
+            found = clone(model).set_params(solver=solver).fit(X, target)
+            assert found.certificate_.primal == pytest.approx(best.certificate_.primal, rel=1e-6)
+            rounds[str(solver)] = found.certificate_.passes
+        assert found.solver_ == "bundle"
+        counts = list(rounds.values())
+        assert counts[0] == counts[1] == counts[2] > counts[3]
+
+
 def test_by_name_and_as_an_object() -> None:
     problem = random_problem(0, "hinge", "free", 1.0, n=50)
     usual = SVMClassifier(tol=1e-7).fit(problem.X, problem.y)
@@ -612,3 +630,5 @@ def test_tasks_without_weights_are_refused() -> None:
     task.name = "SVMClassifier"
     with pytest.raises(DataError, match="SVMClassifier: bundle is for linear and structured machines"):
         Bundle().start(task)
+    with pytest.raises(DataError, match="SVMClassifier: one_slack is for linear and structured machines"):
+        OneSlack().start(task)

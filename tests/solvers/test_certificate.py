@@ -12,12 +12,13 @@ import pytest
 from maxmargin.errors import DataError, StructureError
 from maxmargin.solvers import loop
 from maxmargin.solvers.base import Solver, owners
+from maxmargin.solvers.compiled_oracle import CompiledOracle
 from maxmargin.solvers.frank_wolfe import FrankWolfe
 from maxmargin.solvers.loop import Record, Result, minimize
 from maxmargin.solvers.n_slack import NSlack
 from maxmargin.solvers.one_slack import OneSlack
-from maxmargin.solvers.oracle import CompiledOracle, PlainOracle
 from maxmargin.solvers.perceptron import Perceptron
+from maxmargin.solvers.plain_oracle import PlainOracle
 from maxmargin.status import Status
 from maxmargin.structures.base import Structure
 from maxmargin.structures.multiclass import Multiclass

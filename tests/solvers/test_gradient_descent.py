@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.optimize import minimize as minimize_smooth
 from sklearn.exceptions import ConvergenceWarning
 
 from linear.problems import INTERCEPTS, LOSSES, SCALE, Small, random_problem
 from maxmargin import MulticlassSVM, SVMClassifier, SVMRegressor
 from maxmargin.errors import DataError
 from maxmargin.kernels import Kernel
-from maxmargin.losses import Logistic, MarginLoss, Perceptron
+from maxmargin.losses import Logistic, Perceptron
 from maxmargin.solvers.base import Task, WarmStart
 from maxmargin.solvers.gradient_descent import GradientDescent
 from maxmargin.solvers.kernel.task import KernelTask
@@ -25,7 +24,7 @@ from maxmargin.solvers.linear.task import LinearTask
 from maxmargin.solvers.loop import minimize, run_to_tolerance
 from maxmargin.solvers.objective import objective_of
 from maxmargin.status import Status
-from maxmargin.terms import LossTerms, hinge, insensitive, margin_terms, squared_insensitive
+from maxmargin.terms import LossTerms, hinge, insensitive, squared_insensitive
 from solvers.enumeration import Case, multiclass_case, named_cases, plain_case
 
 Reals = NDArray[np.float64]
@@ -38,13 +37,6 @@ def of_kind(case: Case, kind: str) -> Case:
 
 def structured_task(case: Case, C: float = 1.0, seed: int = 0) -> Task:
     return Task(case.oracle, C, np.ones(case.n), np.arange(case.n), np.random.default_rng(seed), 1e-9)
-
-
-def margin_task(problem: Small, loss: MarginLoss, tol: float = 1e-9) -> LinearTask:
-    return LinearTask(
-        Rows(problem.X), margin_terms(loss, problem.y, problem.c), 1.0, problem.c, problem.intercept, tol,  # type: ignore[arg-type]
-        np.random.default_rng(0), scale=SCALE,
-    )  # fmt: skip
 
 
 # starts
@@ -372,17 +364,8 @@ def test_squared_losses_to_a_millionth(loss: str, intercept: str) -> None:
 def test_the_logistic_loss_to_a_millionth(intercept: str) -> None:
     for seed, C in enumerate((1e-3, 0.1, 2.0, 50.0)):
         problem = random_problem(seed, "hinge", intercept, C)
-        A = np.column_stack([problem.X, np.ones(len(problem.y))])[:, : 4 + (intercept != "none")]
-        ridge = np.append(np.ones(4), {"free": 0.0, "penalized": SCALE**-2, "none": 0.0}[intercept])[: A.shape[1]]
-
-        def value(w: Reals, A: Reals = A, ridge: Reals = ridge, problem: Small = problem) -> tuple[float, Reals]:
-            t = problem.y * (A @ w)
-            cost = 0.5 * float(ridge @ w**2) + float(problem.c @ np.logaddexp(0.0, -t))
-            return cost, ridge * w - A.T @ (problem.c * problem.y * np.exp(-np.logaddexp(0.0, t)))
-
-        found = minimize_smooth(value, np.zeros(A.shape[1]), jac=True, method="BFGS", options={"gtol": 1e-9})
-        result = run_to_tolerance(margin_task(problem, Logistic()), GradientDescent(), max_passes=3000)
-        assert_agrees(result.certificate, float(found.fun))
+        result = run_to_tolerance(problem.loss_task(Logistic(), 1e-9), GradientDescent(), max_passes=3000)
+        assert_agrees(result.certificate, problem.smooth_optimum(Logistic()))
 
 
 # standstill
@@ -423,9 +406,31 @@ def test_structured_problems_stop_at_a_kink_and_are_honest(name: str, kind: str)
         assert found.primal == pytest.approx(case.listed.primal(result.w, np.full(case.n, 2.0)), rel=1e-12)
 
 
+@KINDS
+@pytest.mark.parametrize("C", [2.0, 50.0, 1e4])
+def test_the_planes_it_met_bound_the_optimum(C: float, kind: str) -> None:
+    """Never below that of any of them or of 0: a single plane far off bounds by less than nothing."""
+    case = of_kind(named_cases()["multiclass"], kind)
+    value = case.listed.optimum(np.full(case.n, C))[1]
+    task = Task(case.oracle, C, np.ones(case.n), np.arange(case.n), np.random.default_rng(0), 1e-9)
+    run: Any = GradientDescent().start(task)
+    bounds, singles = [run.bounds.best], []
+    for _ in range(40):
+        run.advance()
+        bounds.append(run.bounds.best)
+        singles.append(run.objective.bound(run.at.dual)[1])
+    assert (np.diff(bounds) >= 0.0).all()
+    assert bounds[0] >= 0.0
+    assert bounds[-1] >= max(singles)
+    assert (0.05 if C <= 50.0 else 0.002) * value < bounds[-1] == pytest.approx(run.dual(), rel=1e-9)
+    assert bounds[-1] <= value * (1.0 + 1e-7)
+    if C == 1e4:
+        assert max(singles) < 0.0
+
+
 def test_the_estimator_says_that_it_stands_still() -> None:
     problem = random_problem(1, "hinge", "free", 20.0)
-    with pytest.warns(ConvergenceWarning, match="stopped by standstill at a relative gap of .*another solver"):
+    with pytest.warns(ConvergenceWarning, match="stopped by standstill at .*another solver.* solver='bundle' is for "):
         model = SVMClassifier(20.0, solver="gradient_descent", max_passes=3000).fit(problem.X, problem.y)
     assert model.certificate_.status is Status.STANDSTILL
     assert model.solver_ == "gradient_descent"

@@ -12,7 +12,9 @@ from maxmargin import SequenceSVM, StructuredSVM
 from maxmargin._compiled import jit_disabled
 from maxmargin.errors import StructureError
 from maxmargin.solvers.judge import Judge
-from maxmargin.solvers.oracle import PlainOracle, Work, make_oracle
+from maxmargin.solvers.oracle import Work, make_oracle
+from maxmargin.solvers.plain_oracle import PlainOracle
+from maxmargin.solvers.planes import copied
 from maxmargin.structures import compiled
 from maxmargin.structures.multiclass import Multiclass
 
@@ -82,6 +84,13 @@ def judged(oracle: Any, w: Any, work: Work) -> None:
     oracle.check_maximum(examples, found.slack, cached)
 
 
+def stepped(oracle: Any, w: Any, work: Work) -> None:
+    """A pass of steps from these weights, with copies of these planes."""
+    pass_ = Work.start(len(w), np.ones(1))
+    pass_.w[:], pass_.planes = w, copied(work.planes)
+    oracle.frank_wolfe(pass_, np.array([0]))
+
+
 class Order:
     """Outputs 1 and 2 have the same products, in another order: they tie, and their sums differ by rounding."""
 
@@ -128,10 +137,7 @@ def test_what_sums_round_is_no_fault(scale: float) -> None:
     judged(oracle, structure.w, work)
     structure.chosen = 3 - structure.chosen  # the sums of the library may come out the other way round
     judged(oracle, structure.w, work)
-    # nor is it one of a pass of steps, which looks for itself
-    violated = Work.start(2 * structure.n, np.ones(1))
-    violated.w[:], violated.planes = structure.w, work.planes
-    oracle.frank_wolfe(violated, np.array([0]))
+    stepped(oracle, structure.w, work)
 
 
 @pytest.mark.parametrize("scale", SCALES)
@@ -140,7 +146,10 @@ def test_more_than_that_is_a_fault(scale: float, share: float, single: bool) -> 
     structure, oracle, work = ties(scale)
     worse = structure.phi[structure.chosen]
     worse *= 1 - np.sign(worse * structure.w) * share  # this share of the sizes of all products
-    with pytest.raises(StructureError, match="Order: the loss-augmented argmax of example 0 is not the maxi") as caught:
+    fault = "Order: the loss-augmented argmax of example 0 is not the maximum"
+    with pytest.raises(StructureError, match=fault):  # by a pass of steps, which looks for itself
+        stepped(oracle, structure.w, work)
+    with pytest.raises(StructureError, match=fault) as caught:
         judged(oracle, structure.w, work)
     assert ("(so little is the rounding of float32: compute scores in float64)" in str(caught.value)) == single
 

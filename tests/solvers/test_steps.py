@@ -179,25 +179,21 @@ def test_the_perceptron_visit_by_visit(name: str, kind: str, average: bool) -> N
     assert 0 < mistakes < 8 * case.n
 
 
+@pytest.mark.parametrize("average", [True, False])
+@pytest.mark.parametrize("form", ["compiled", "plain"])
 @pytest.mark.parametrize("kind", ["classes", "sequences"])
-def test_the_perceptron_separates_within_its_bound(kind: str) -> None:
-    """Novikoff: at most ``(R / gamma)^2`` mistakes, whatever the order."""
-    case = separable(np.random.default_rng(1), kind)
-    psi = np.vstack([np.delete(psi, true, 0) for psi, true in zip(case.listed.psi, case.listed.truth)])
-    # the hard margin from a large C: all slacks 0, so every other output is at least its loss below the truth
-    u, _ = case.listed.optimum(np.full(case.n, 1e5))
-    margin = float((-psi @ u).min() / np.linalg.norm(u))
-    assert margin > 0
-    bound = float((psi**2).sum(1).max()) / margin**2
-    w, state, none = np.zeros(case.oracle.n_weights), np.zeros(passes.STATE_SIZE), np.zeros(0)
-    rng, made = np.random.default_rng(5), 0
-    for _ in range(int(bound) + 2):
-        mistakes = case.oracle.perceptron(w, none, rng.permutation(case.n), np.ones(case.n), state)
-        made += mistakes
-        if mistakes == 0:
-            break
-    assert mistakes == 0
-    assert 0 < made <= bound
+def test_the_perceptron_says_how_many_mistakes_it_made_within_its_bound(kind: str, form: str, average: bool) -> None:
+    """Novikoff: at most ``(R / gamma)^2`` of them, whatever the order; ``gamma`` is that of the hard margin."""
+    for seed in range(4):
+        case = separable(np.random.default_rng(seed), kind)
+        gamma, wrong = case.listed.margin(), case.listed.wrong
+        assert gamma > 0
+        bound = float((wrong**2).sum(1).max()) / gamma**2
+        oracle = (case if form == "compiled" else plain_case(case)).oracle
+        result = minimize(oracle, Perceptron(average=average), C=1.0, max_passes=100_000, random_state=seed)
+        assert result.certificate.status is Status.SEPARATED
+        assert result.n_mistakes is not None
+        assert 0 < result.n_mistakes <= bound * (1.0 + 1e-6)
 
 
 @pytest.mark.parametrize("average", [True, False])

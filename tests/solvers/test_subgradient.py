@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from scipy.optimize import minimize as minimize_smooth
 
-from linear.problems import INTERCEPTS, LOSSES, SCALE, Small, random_problem
+from linear.problems import INTERCEPTS, LOSSES, Small, random_problem
 from maxmargin import MulticlassSVM, SVMClassifier
 from maxmargin.errors import DataError
 from maxmargin.losses import CustomLoss, Exponential, Logistic, MarginLoss, Perceptron
 from maxmargin.solvers import structured_steps
 from maxmargin.solvers.base import Task, WarmStart
 from maxmargin.solvers.deadline import OutOfTime
-from maxmargin.solvers.linear.rows import Rows
 from maxmargin.solvers.linear.subgradient_steps import CompiledSteps
 from maxmargin.solvers.linear.task import LinearTask
 from maxmargin.solvers.loop import Result, minimize, run_to_tolerance
@@ -26,8 +25,8 @@ from maxmargin.solvers.structured_objective import StructuredObjective
 from maxmargin.solvers.structured_steps import StructuredSteps
 from maxmargin.solvers.subgradient import Pegasos, Subgradient
 from maxmargin.status import Status
-from maxmargin.terms import margin_terms
 from solvers.enumeration import named_cases, plain_case
+from solvers.two_ways import assert_same_way
 
 Reals = Any
 
@@ -64,26 +63,11 @@ def margin_task(
     loss: MarginLoss, C: float, intercept: str = "free", *, X: Any = None, tol: float = 1e-6, seed: int = 0, n: int = 25
 ) -> LinearTask:
     problem = random_problem(3, "hinge", intercept, C, n=n)
-    return LinearTask(
-        Rows(problem.X if X is None else X), margin_terms(loss, problem.y, problem.c), C, problem.c / C, intercept, tol,  # type: ignore[arg-type]
-        np.random.default_rng(seed), scale=SCALE,
-    )  # fmt: skip
+    return replace(problem, X=problem.X if X is None else X).loss_task(loss, tol, seed)
 
 
-def smooth_optimum(loss: MarginLoss, C: float, intercept: str = "free", n: int = 25) -> float:
-    """By a general method for smooth functions, from the definition."""
-    problem = random_problem(3, "hinge", intercept, C, n=n)
-    d = problem.X.shape[1]
-    ridge = np.append(np.ones(d), {"free": 0.0, "penalized": SCALE**-2, "none": 0.0}[intercept])
-    A = np.hstack([problem.X, np.full((n, 1), 0.0 if intercept == "none" else 1.0)])
-
-    def value(v: Reals) -> tuple[float, Reals]:
-        t = problem.y * (A @ v)
-        cost = 0.5 * float(ridge @ (v * v)) + float(problem.c @ loss.value(t))
-        return cost, ridge * v + A.T @ (problem.c * problem.y * loss.derivative(t))
-
-    found = minimize_smooth(value, np.zeros(d + 1), jac=True, method="L-BFGS-B", options=dict(ftol=1e-15, gtol=1e-10))
-    return float(found.fun)
+def smooth_optimum(loss: MarginLoss, C: float, intercept: str = "free") -> float:
+    return random_problem(3, "hinge", intercept, C).smooth_optimum(loss)
 
 
 def assert_reached(result: Result, optimum: float, accuracy: float) -> None:
@@ -452,15 +436,10 @@ def structured_pair(name: str, solver: Any, monkeypatch: pytest.MonkeyPatch, C: 
 def test_compiled_steps_on_structures_are_those_of_numpy(
     name: str, solver: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Weights, their mean, and the sum of the planes, pass by pass."""
     first, second = structured_pair(name, solver, monkeypatch)
     assert isinstance(first.steps, StructuredSteps)
     assert not isinstance(second.steps, StructuredSteps)
-    for _ in range(12):
-        first.advance(), second.advance()
-        np.testing.assert_allclose(first.steps.last(), second.steps.last(), rtol=1e-8, atol=1e-10)
-        np.testing.assert_allclose(first.weights(), second.weights(), rtol=1e-8, atol=1e-10)
-        np.testing.assert_allclose(first.steps.a, second.steps.a, rtol=1e-8, atol=1e-9)
+    assert_same_way(first, second, 12)
     assert first.dual() == pytest.approx(second.dual(), rel=1e-8)
 
 

@@ -7,15 +7,23 @@ from typing import Any
 import numpy as np
 import pytest
 
+from maxmargin.solvers import BY_NAME, by_name
 from maxmargin.solvers.base import Solver
+from maxmargin.solvers.compiled_oracle import CompiledOracle
 from maxmargin.solvers.frank_wolfe import FrankWolfe
 from maxmargin.solvers.loop import Result, minimize
 from maxmargin.solvers.n_slack import NSlack
 from maxmargin.solvers.one_slack import OneSlack
-from maxmargin.solvers.oracle import CompiledOracle
 from maxmargin.solvers.perceptron import Perceptron
-from maxmargin.structures.sequence import Sequence
-from solvers.enumeration import Case, multiclass_case, named_cases, plain_case, random_tokens, sequence_case
+from solvers.enumeration import (
+    Case,
+    multiclass_case,
+    named_cases,
+    plain_case,
+    random_sequences,
+    random_tokens,
+    sequence_case,
+)
 
 SOLVERS: dict[str, Solver] = {"frank_wolfe": FrankWolfe(), "n_slack": NSlack(), "one_slack": OneSlack()}
 EVERY: dict[str, Solver] = {
@@ -87,6 +95,32 @@ def test_features_that_stand_twice(solver: str) -> None:
     np.testing.assert_allclose(np.sqrt(2) * W[0].ravel(), a.w, atol=2e-4)
 
 
+@pytest.mark.parametrize("kind", ["compiled", "plain"])
+@pytest.mark.parametrize("solver", [*EVERY, *BY_NAME])
+def test_the_units_of_features_and_losses(solver: str, kind: str) -> None:
+    """``X -> a X``, ``Delta -> u Delta``, ``C -> u / a^2 C`` is ``w -> u / a w``; to the last bit for powers of 2."""
+    rng = np.random.default_rng(6)
+    X, y = rng.normal(size=(40, 3)), np.arange(40) % 3
+    costs = np.array([[0.0, 1.0, 2.5], [0.5, 0.0, 1.0], [2.0, 0.7, 0.0]])
+    found = []
+    for a, u in ((1.0, 1.0), (2.0**-20, 1.0), (2.0**20, 1.0), (1.0, 2.0**-20), (1.0, 2.0**20), (1e-6, 1.0), (1e6, 1.0)):
+        case = multiclass_case(a * X, y, u * costs)
+        oracle = (case if kind == "compiled" else plain_case(case)).oracle
+        used = EVERY.get(solver) or by_name(solver)
+        result = minimize(oracle, used, C=0.3 * u / a**2, tol=1e-6, max_passes=60, random_state=0)
+        unit = a**2 if "perceptron" in solver else u  # whose steps are as long as the features, whatever the losses
+        found.append((result.w * (a / unit), result.certificate, (a / u) ** 2))
+    w, certificate, _ = found[0]
+    for other, its, _ in found[1:5]:
+        np.testing.assert_array_equal(other, w)
+        assert its.passes == certificate.passes
+    for other, its, to_ours in found[5:]:
+        if solver != "gap":  # which draws its visits, and one that rounding changes leads elsewhere
+            np.testing.assert_allclose(other, w, rtol=0, atol=1e-5 * np.abs(w).max())
+        assert certificate.dual <= its.primal * to_ours * (1.0 + 1e-9)
+        assert its.dual * to_ours <= certificate.primal * (1.0 + 1e-9)
+
+
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_labels_with_other_numbers(solver: str) -> None:
     rng = np.random.default_rng(6)
@@ -102,11 +136,7 @@ def test_labels_with_other_numbers(solver: str) -> None:
 @pytest.fixture(scope="module")
 def middling() -> CompiledOracle:
     """Enough examples for several chunks and threads, and planes that outgrow the first working set."""
-    rng = np.random.default_rng(2)
-    lengths = rng.integers(1, 12, 150).tolist()
-    tokens, _ = random_tokens(rng, lengths, "both", n_attributes=6)
-    structure = Sequence(3)
-    return CompiledOracle(structure, structure.encode(tokens, [rng.integers(0, 3, n) for n in lengths]))
+    return random_sequences(150, (1, 12), 3)
 
 
 def assert_identical(first: Result, second: Result) -> None:

@@ -14,24 +14,21 @@ from maxmargin.errors import DataError, StructureError
 from maxmargin.solvers import oracle as oracles
 from maxmargin.solvers import passes, simplex_qp
 from maxmargin.solvers.base import WarmStart, owners, to_dual_point
+from maxmargin.solvers.compiled_oracle import CompiledOracle
 from maxmargin.solvers.frank_wolfe import FrankWolfe
 from maxmargin.solvers.loop import minimize
 from maxmargin.solvers.n_slack import NSlack
-from maxmargin.solvers.oracle import CompiledOracle, PlainOracle, Work, make_oracle
+from maxmargin.solvers.oracle import Work, make_oracle
+from maxmargin.solvers.plain_oracle import PlainOracle
 from maxmargin.solvers.planes import GROWING, active_counts, copied
 from maxmargin.solvers.simplex_qp import solve_simplex_qp
-from maxmargin.structures.sequence import Sequence
-from solvers.enumeration import Case, ListedStructure, multiclass_case, named_cases, plain_case, random_tokens
+from solvers.enumeration import Case, ListedStructure, multiclass_case, named_cases, plain_case, random_sequences
 
 
 @pytest.fixture(scope="module")
 def long_sequences() -> CompiledOracle:
     """So many and so long that the planes of one evaluation do not fit into a fresh working set."""
-    rng = np.random.default_rng(2)
-    lengths = rng.integers(5, 25, 300).tolist()
-    tokens, _ = random_tokens(rng, lengths, "both", n_attributes=6)
-    structure = Sequence(4)
-    return CompiledOracle(structure, structure.encode(tokens, [rng.integers(0, 4, n) for n in lengths]))
+    return random_sequences(300, (5, 25), 4)
 
 
 @pytest.fixture(scope="module")

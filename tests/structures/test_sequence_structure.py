@@ -50,24 +50,22 @@ def labels(structure: Sequence) -> list[Any]:
 
 
 @pytest.mark.parametrize("options", OPTIONS)
-@pytest.mark.parametrize("masked", [None, "known", "allowed"])
+@pytest.mark.parametrize("masked", [None, "known", "candidates", "allowed"])
 def test_every_function_against_its_definition(options: dict[str, Any], masked: str | None, tokens: Tokens) -> None:
     structure, rng = Sequence(3, **options), np.random.default_rng(5)
     truth = labels(structure)
-    known = rng.random(10) < 0.5 if masked == "known" else None
-    allowed = (
-        np.maximum(rng.random((10, 3)) < 0.7, np.eye(3, dtype=bool)[np.concatenate(truth)])
-        if masked == "allowed"
-        else None
-    )
-    encoded = structure.encode(tokens, truth, known=known, allowed=allowed)
+    one = np.eye(3, dtype=bool)[np.concatenate(truth)]
+    candidates = {
+        "known": one | (rng.random((10, 1)) < 0.5), "candidates": one | (rng.random((10, 3)) < 0.4)
+    }.get(str(masked))  # fmt: skip
+    allowed = np.maximum(rng.random((10, 3)) < 0.7, one) if masked == "allowed" else None
+    encoded = structure.encode(tokens, truth, candidates=candidates, allowed=allowed)
     pack, costs = encoded.pack, structure.costs
     assert (encoded.n_output, encoded.n_parts, encoded.n_potentials) == (4, 9, 12 + 15)
     for i, y in enumerate(truth):
         n, lo = len(y), int(tokens.start[i])
         weight = np.ones(n) / (n if structure.normalize else 1)
-        if known is not None:
-            weight *= known[lo : lo + n]
+        may = one[lo : lo + n] if candidates is None else candidates[lo : lo + n]
         theta = rng.normal(size=n * 3 + 15)
         initial, final, follows = (
             theta[n * 3 : n * 3 + 3],
@@ -86,7 +84,7 @@ def test_every_function_against_its_definition(options: dict[str, Any], masked: 
             score = sum(theta[3 * t + k] for t, k in enumerate(out)) + sum(follows[a, b] for a, b in zip(out, out[1:]))
             scores[out] = score + (initial[out[0]] + final[out[-1]] if n else 0.0)
             assert theta[parts[:m]].sum() == pytest.approx(scores[out], abs=1e-12)
-            losses[out] = sum(weight[t] * costs[y[t], k] for t, k in enumerate(out))
+            losses[out] = sum(weight[t] * costs[may[t], k].min() for t, k in enumerate(out))
             assert structure.loss(pack, i, vector) == pytest.approx(losses[out], abs=1e-12)
             assert augmented[parts[:m]].sum() + constant == pytest.approx(scores[out] + losses[out], abs=1e-12)
             assert structure.output(encoded, i, vector).tolist() == list(out)
@@ -100,6 +98,15 @@ def test_every_function_against_its_definition(options: dict[str, Any], masked: 
             assert best + (constant if potentials is augmented else 0.0) == pytest.approx(
                 max(values.values()), abs=1e-12
             )
+
+
+def test_a_true_label_is_a_candidate(tokens: Tokens) -> None:
+    structure = Sequence(3)
+    truth = labels(structure)
+    candidates = np.eye(3, dtype=bool)[np.concatenate(truth)]
+    candidates[4] = ~candidates[4]
+    with pytest.raises(DataError, match="sequence 3, position 0: the true label is no candidate: label number"):
+        structure.encode(tokens, truth, candidates=candidates)
 
 
 def test_nothing_allowed_is_minus_infinity(tokens: Tokens) -> None:

@@ -99,18 +99,12 @@ def check_options(args: Namespace, task: str, format: str, learner: Learner, mod
         if values and value not in values:
             more = "" if _is_hard(args) else f" ({value}: {', '.join(takers(option, value).values())})"
             raise UsageError(f"{_spelt(option)} {value} cannot go with {here}, which has {', '.join(values)}{more}")
-    anew = "" if model is None else (args.solver or getattr(model, "solver", ""))
-    if anew in ("coordinate_ascent", "interior_point"):
-        raise UsageError(f"--solver {anew} cannot go with --warm-start: it begins anew; name another solver")
     if "kernel" in learner.options:
         _check_kernel(args, learner)
-    elif "free" in learner.options.get("intercept", ()) and args.intercept == "free":  # Crammer-Singer
-        if model is not None:
-            raise UsageError("--intercept free cannot go with --warm-start: solvers that begin elsewhere have none")
-        if args.solver not in (None, *FREE_SOLVERS):
-            raise UsageError(
-                f"--solver {args.solver} cannot go with --intercept free, which has {', '.join(FREE_SOLVERS)}"
-            )
+    elif "free" in learner.options.get("intercept", ()) and _is_free(args, model):  # Crammer-Singer
+        solver = args.solver or getattr(model, "solver", "auto")
+        if solver not in FREE_SOLVERS:
+            raise UsageError(f"--solver {solver} cannot go with --intercept free, which has {', '.join(FREE_SOLVERS)}")
 
 
 def _check_kernel(args: Namespace, learner: Learner) -> None:
@@ -159,7 +153,8 @@ def make(learner: Learner, values: dict[str, Any]) -> Any:
 def _as_parameters(option: str, value: Any, learner: Learner) -> dict[str, Any]:
     if option == "intercept":
         if value == "none" or "free" not in learner.options[option]:
-            return {"fit_intercept": value != "none"}
+            again = {"penalize_intercept": None} if learner.estimator == "MulticlassSVM" else {}
+            return {"fit_intercept": value != "none", **again}
         return {"fit_intercept": True, "penalize_intercept": value == "penalized"}
     if option == "warm_start":
         return {"warm_start": True}
@@ -169,6 +164,13 @@ def _as_parameters(option: str, value: Any, learner: Learner) -> dict[str, Any]:
     if learner.estimator == "HardMarginSVM" and option in ("C", "loss"):
         return {}
     return {{"seed": "random_state", "jobs": "n_jobs"}.get(option, option): value}
+
+
+def _is_free(args: Namespace, model: Any) -> bool:
+    """Whether intercepts that are not penalised are asked for, now or by the model to start from."""
+    if args.intercept is not None or model is None:
+        return bool(args.intercept == "free")
+    return bool(model.fit_intercept and model.penalize_intercept is False)
 
 
 def _is_hard(args: Namespace) -> bool:

@@ -65,9 +65,9 @@ class Entry:
 
 
 _ANY: tuple[str, ...] = ()
-_FIRST_ORDER = ("bundle", "gradient_descent", "subgradient", "pegasos")
+_FIRST_ORDER = ("one_slack", "bundle", "gradient_descent", "subgradient", "pegasos")
 _PERCEPTRONS = ("perceptron", "averaged_perceptron")
-_STRUCTURED_SOLVERS = ("auto", "frank_wolfe", "n_slack", "one_slack", *_FIRST_ORDER, *_PERCEPTRONS)
+_STRUCTURED_SOLVERS = ("auto", "frank_wolfe", "n_slack", *_FIRST_ORDER, *_PERCEPTRONS)
 _DUAL = ("coordinate_ascent", "interior_point", "newton", "block_smo", "projected_gradient")
 MACHINE_SOLVERS = ("auto", *_DUAL, *_FIRST_ORDER, *_PERCEPTRONS)
 FREE_SOLVERS = ("auto", "coordinate_ascent", "interior_point")  # of Crammer-Singer
@@ -92,7 +92,7 @@ _CRAMMER_SINGER = {
     **_STRUCTURED,
     "loss": ("zero_one",),
     "multi_class": ("crammer-singer",),
-    "intercept": ("penalized", "free", "none"),
+    "intercept": ("free", "penalized", "none"),
     "class_weight": _ANY,
     "solver": (*_STRUCTURED_SOLVERS, "coordinate_ascent", "interior_point"),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -28,6 +29,7 @@ __all__ = [
     "fitted",
     "frame",
     "load_matplotlib",
+    "log_ticks",
     "parted",
     "two_signs",
 ]
@@ -37,6 +39,11 @@ Reals = NDArray[np.float64]
 # Colour-blind readers can tell these apart.
 BLUE, VERMILLION, OCHRE, GREY, INK = "#0072B2", "#D55E00", "#B8860B", "#999999", "#222222"
 WRONG = "#C62828"
+
+# Where logarithmic axes that span less than so many decades have numbers: apart by a seventh of the axis at least, and
+# two at least.
+_NUMBERS = ((1.0, (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)), (1.8, (1.0, 2.0, 5.0)), (3.0, (1.0, 3.0)))
+_ROUND = 0.5  # below that, round numbers
 
 
 def load_matplotlib(module: str = "") -> Any:
@@ -172,6 +179,30 @@ def two_signs(y: ArrayLike, n: int) -> Reals:
     if len(classes) != 2:
         raise DataError(f"the picture needs two classes, and y has {len(classes)}")
     return np.where(labels == classes[1], 1.0, -1.0)
+
+
+def log_ticks(ax: Any, name: str) -> None:
+    """Make the axis ``name`` (``"x"`` or ``"y"``) logarithmic as it stands, with numbers that do not overprint.
+
+    They are at powers of ten where there are several, else at simple multiples, or, on a short axis, at round numbers.
+    Axes without data stay as they are: they have no logarithm.
+    """
+    if not ax.has_data():
+        return
+    ticker = load_matplotlib(".ticker")
+    ax.set(**{f"{name}scale": "log"})
+    low, high = getattr(ax, f"get_{name}lim")()
+    ax.set(**{f"{name}lim": (low, high)})  # for good: other locators have other margins
+    axis, decades = getattr(ax, f"{name}axis"), math.log10(high / low)
+    if decades < _NUMBERS[-1][0]:
+        locator = ticker.MaxNLocator(nbins=4)
+        if decades >= _ROUND:
+            locator = ticker.LogLocator(subs=next(subs for most, subs in _NUMBERS if decades < most), numticks=9)
+        axis.set_major_locator(locator)
+        axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:g}"))
+    else:
+        axis.set_major_locator(ticker.LogLocator(numticks=7))
+    axis.set_minor_formatter(ticker.NullFormatter())
 
 
 def frame(ax: Any, *, without: Sequence[str] = ("top", "right"), grid: bool = True) -> None:

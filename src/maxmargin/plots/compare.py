@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DataError
-from ._base import BLUE, GREY, INK, OCHRE, VERMILLION, Display, frame, parted
+from ._base import BLUE, GREY, INK, OCHRE, VERMILLION, Display, frame, log_ticks, parted
 
 if TYPE_CHECKING:
     from ..compare import Comparison, SolverRun
@@ -60,7 +60,7 @@ class CompareDisplay(Display):
         """The curves of one solver: its gaps in the first row, its test losses in the second."""
         gaps = [(r.passes, r.seconds, r.relative_gap) for r in run.history if 0.0 < r.relative_gap < math.inf]
         curves: list[tuple[Sequence[tuple[float, float, float]], dict[str, Any]]]
-        curves = [(gaps, dict(linewidth=1.4, label=run.name))]
+        curves = [(gaps, dict(linewidth=1.4, label=run.name, marker="." if len(gaps) == 1 else ""))]
         if run.test_curve:
             curves.append((run.test_curve, dict(linewidth=1.2, marker=".")))
         for axes, (points, style) in zip(self.axes_, curves):
@@ -71,10 +71,18 @@ class CompareDisplay(Display):
     def _name_axes(self) -> None:
         """Scales, names and frames."""
         for column, what in enumerate(("passes over the data", "seconds")):
-            self.axes_[0, column].set(xscale="log", yscale="log", ylabel="relative gap" if column == 0 else "")
+            above = self.axes_[0, column]
+            if not any(len(line.get_xdata()) for line in above.lines):
+                above.text(0.5, 0.5, "no gap above 0 with a bound", ha="center", transform=above.transAxes, color=GREY)
+                above.set(xticks=[], yticks=[])
+            else:
+                log_ticks(above, "x")
+                log_ticks(above, "y")
             if self.with_test:
-                label = f"test: {self.comparison.measure}" if column == 0 else ""
-                self.axes_[1, column].set(xscale="log", ylabel=label)
+                log_ticks(self.axes_[1, column], "x")
             self.axes_[-1, column].set_xlabel(what)
+        self.axes_[0, 0].set_ylabel("relative gap")
+        if self.with_test:
+            self.axes_[1, 0].set_ylabel(f"test: {self.comparison.measure}")
         for each in self.axes_.ravel():
             frame(each)

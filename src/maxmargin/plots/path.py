@@ -24,9 +24,11 @@ class PathDisplay(Display):
     Cs, norms : arrays of shape (n,)
         In any order; norms of 0 are left out.
     errors, support : arrays of shape (n,)
-        Shares of the rows, from 0 to 1.
+        Shares of the rows, from 0 to 1; of a regression the errors are means of their sizes.
     tested : array of shape (n,), optional
-        Shares of errors on other rows.
+        Errors on other rows.
+    regression : bool, default=False
+        The axis on the right is that of the errors then, and no share is drawn.
     """
 
     def __init__(
@@ -37,6 +39,7 @@ class PathDisplay(Display):
         support: ArrayLike,
         *,
         tested: ArrayLike | None = None,
+        regression: bool = False,
     ) -> None:
         given = {"Cs": Cs, "norms": norms, "errors": errors, "support": support, "tested": tested}
         values = {name: np.asarray(value, np.float64) for name, value in given.items() if value is not None}
@@ -46,29 +49,41 @@ class PathDisplay(Display):
                 raise DataError(f"{name} has shape {value.shape}; it needs one number for each of the {len(order)} Cs")
         self.Cs, self.norms, self.errors, self.support = (values[name][order] for name in list(given)[:4])
         self.tested = values["tested"][order] if tested is not None else None
+        self.regression = regression
 
     @classmethod
     def from_path(cls, path: SVMPath, *, X: Any = None, y: Any = None, ax: Any = None) -> PathDisplay:
-        """Draw a path; with other rows ``X`` and their classes ``y`` also the errors on them."""
+        """Draw a path; with other rows ``X`` and their classes or values ``y`` also the errors on them."""
         if (X is None) != (y is None):
             raise ValueError("PathDisplay: give both X and y, or neither")
-        tested = None if X is None else (path.predict(X) != np.asarray(y)).mean(1)
-        return cls(path.Cs, path.norms, path.training_errors, path.n_support / path.n_rows, tested=tested).plot(ax)
+        tested = None
+        if X is not None:
+            found, truth = path.predict(X), np.asarray(y)
+            if truth.shape != found.shape[1:]:
+                raise DataError(f"y has shape {truth.shape}; it needs one entry for each of the {found.shape[1]} rows")
+            tested = (np.abs(found - truth) if path.regression else found != truth).mean(1)
+        return cls(
+            path.Cs, path.norms, path.training_errors, path.n_support / path.n_rows, tested=tested,
+            regression=path.regression,
+        ).plot(ax)  # fmt: skip
 
     def _draw(self, ax: Any) -> None:
         shown = self.norms > 0.0
         lines = ax.plot(self.Cs[shown], self.norms[shown], "o-", color=BLUE, markersize=4, label="|w| (left)")
         right = ax.twinx()
-        shares = [("training errors", self.errors, "s--", VERMILLION), ("support vectors", self.support, "^:", INK)]
+        drawn = [("training errors", self.errors, "s--", VERMILLION)]
+        if not self.regression:
+            drawn.append(("support vectors", self.support, "^:", INK))
         if self.tested is not None:
-            shares.append(("errors on other rows", self.tested, "x-.", WRONG))
-        for name, share, style, colour in shares:
-            lines += right.plot(self.Cs, 100.0 * share, style, color=colour, markersize=4, label=name)
+            drawn.append(("errors on other rows", self.tested, "x-.", WRONG))
+        for name, values, style, colour in drawn:
+            scaled = values if self.regression else 100.0 * values
+            lines += right.plot(self.Cs, scaled, style, color=colour, markersize=4, label=name)
         ax.set_xscale("log")
         if shown.any():
             ax.set_yscale("log")
         ax.set(xlabel="C", ylabel="|w|", title="The effect of C")
-        right.set(ylabel="% of the rows", ylim=(0.0, None))
+        right.set(ylabel="mean size of the errors" if self.regression else "% of the rows", ylim=(0.0, None))
         frame(ax, without=["top"])
         frame(right, without=["top"], grid=False)
         ax.legend(

@@ -36,7 +36,7 @@ from .cutting_planes import CuttingPlanes
 from .objective import Place, ScoredObjective, objective_of
 from .truncated import line_minimum
 
-__all__ = ["Bundle"]
+__all__ = ["Bundle", "begin"]
 
 Reals = NDArray[np.float64]
 _PRECISION = 0.05
@@ -92,8 +92,15 @@ class Bundle:
         DataError
             For other tasks.
         """
-        objective = objective_of(task, self.name)
-        return (_ScoredRun if isinstance(objective, ScoredObjective) else _PlainRun)(self, task, objective)
+        return begin(self, task, self.name)
+
+
+def begin(options: Bundle, task: Any, name: str) -> Run:
+    """A run of the bundle method under any name, see :meth:`Bundle.start`."""
+    objective = objective_of(task, name)
+    run = (_ScoredRun if isinstance(objective, ScoredObjective) else _PlainRun)(options, task, objective)
+    run.label = name
+    return run
 
 
 class _BundleRun(Run):
@@ -102,7 +109,6 @@ class _BundleRun(Run):
     task: Any
     objective: Any
     exact_gap = True
-    label = "bundle"
 
     def __init__(self, options: Bundle, task: Any, objective: Any) -> None:
         self.options, self.inner, self.objective = options, task, objective

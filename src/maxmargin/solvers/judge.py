@@ -73,12 +73,12 @@ class Judge(ABC):
         return None
 
     def _check_violations(self, work: Work) -> None:
-        """The same of the first violation that a pass has met; the weights have moved on since, but not far."""
+        """The same of the largest violation that a pass has met; the weights have moved on since, but not far."""
         if work.state[passes.VIOLATIONS] and self.exact:
             i, said, better = (float(work.state[k]) for k in (passes.EXAMPLE, passes.ORACLE_SCORE, passes.CACHED_SCORE))
             if better - said > _NEAR * (_largest_loss(work.planes) + abs(better)):
                 self._judge(int(i), said, better, work.w, work.planes)
-        work.state[passes.VIOLATIONS] = 0.0
+        work.state[[passes.VIOLATIONS, passes.ORACLE_SCORE, passes.CACHED_SCORE]] = 0.0
 
     def _judge(self, i: int, said: float, better: float, w: Reals, planes: Planes) -> None:
         """Raise unless rounding explains why ``better`` is above ``said``: loss + score of outputs of example ``i``."""

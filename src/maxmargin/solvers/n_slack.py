@@ -26,6 +26,7 @@ __all__ = ["NSlack"]
 
 Ints = NDArray[np.int64]
 Reals = NDArray[np.float64]
+_NOTHING = 1e-12  # of what is violated: where the dual is still 0 that is the only measure
 
 
 @dataclass(frozen=True)
@@ -79,16 +80,18 @@ class _NSlackRun(StructuredRun):
         for at in range(0, len(order), self.options.batch):
             batch = order[at : at + self.options.batch]
             _, cached = task.oracle.best_cached(work.w, work.planes, batch)
-            dual = float(work.state[passes.DUAL])
-            epsilon = 0.5 * task.tol * max(dual, 1e-12) / float(task.c[task.examples].sum())
+            dual = max(float(work.state[passes.DUAL]), 0.0)
+            epsilon = 0.5 * task.tol * dual / float(task.c[task.examples].sum())
             found = task.oracle.evaluate(work.w, batch, work=work, n_jobs=task.n_jobs, above=cached + epsilon)
             task.oracle.check_maximum(batch, found.slack, cached)
             violated = found.slack > cached + epsilon
             gap += float(task.c[batch] @ np.maximum(found.slack - cached, 0.0))
             self.added += int(violated.sum())
             if violated.any():
-                gap += self._solve(task.examples[np.isin(task.examples, batch)], 0.05 * task.tol * max(dual, 1e-12))
-        left = self._solve(task.examples, 0.1 * task.tol * max(float(work.state[passes.DUAL]), 1e-12))
+                least = max(dual, _NOTHING * gap)
+                gap += self._solve(task.examples[np.isin(task.examples, batch)], 0.05 * task.tol * least)
+        least = max(float(work.state[passes.DUAL]), _NOTHING * gap)
+        left = self._solve(task.examples, 0.1 * task.tol * least)
         return Step(1, gap + left, float(work.state[passes.DUAL]), ready=self.added == 0)
 
     def _solve(self, first: Ints, tol: float) -> float:

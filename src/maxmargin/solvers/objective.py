@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataError
+from .simplex_qp import solve_simplex_qp
 
 __all__ = [
     "Bounds", "Objective", "Place", "Plane", "Point", "ScoredObjective", "objective_of", "starting_weights",
@@ -215,12 +216,15 @@ def objective_of(task: Any, solver: str) -> Objective:
 class Bounds:
     """The best lower bound from the dual points of a sequence of points and from their mean, later ones weighing more.
 
-    A bound costs products with the data, so that only some points are tried: ever fewer, as the sequence grows.
+    Of planes every point counts, and so does the best average of them and of the best one so far: no bound is below 0
+    then, which is the plane below all losses. Bounds of other dual points cost products with the data, so that only
+    some are tried: ever fewer, as the sequence grows.
     """
 
     def __init__(self, objective: Objective) -> None:
         self.objective = objective
         self.mean: Reals | None = None
+        self.kept: Reals | None = None
         self.best, self.count, self.next = -np.inf, 0, 1
 
     def add(self, dual: Reals) -> None:
@@ -231,21 +235,39 @@ class Bounds:
             self.mean = dual.copy()
         else:
             self.mean += share * (dual - self.mean)
-        if self.count >= self.next:
+        due = self.count >= self.next
+        if due:
             self.next = int(1.2 * self.count) + 1
+        if due or not self.objective.by_example:
             self.look(dual)
-            if self.count > 1:
-                self.look(self.mean)
+        if due and self.count > 1:
+            self.look(self.mean)
 
     def look(self, dual: Reals) -> None:
         """Take the bound of a dual point, if it is the best so far."""
-        self.best = max(self.best, self.objective.bound(dual)[1])
+        if not self.objective.by_example:
+            dual = _best_average([dual] if self.kept is None else [self.kept, dual])
+        bound = self.objective.bound(dual)[1]
+        if bound > self.best:
+            self.best = bound
+            self.kept = None if self.objective.by_example else dual
 
     def latest(self) -> float:
         """The best bound, that of the mean as it is now among them."""
         if self.mean is not None:
             self.look(self.mean)
         return self.best
+
+
+def _best_average(planes: list[Reals]) -> Reals:
+    """The average of planes ``[slope, offset]`` and of 0 with the highest bound ``offset - 1/2 |slope|^2``."""
+    G = np.array([[float(p[:-1] @ q[:-1]) for q in planes] for p in planes])
+    if not np.isfinite(G).all():
+        return planes[0]
+    first = np.zeros(len(planes))
+    first[0] = 1.0
+    shares, _ = solve_simplex_qp(G, np.array([p[-1] for p in planes]), 1.0, first, tol=0.0)
+    return np.asarray(sum(share * plane for share, plane in zip(shares, planes, strict=True)))
 
 
 def starting_weights(start: str | Reals, task: Any, n_weights: int) -> Reals:

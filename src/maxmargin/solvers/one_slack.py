@@ -5,16 +5,22 @@ Problem: ``1/2 |w|^2 + xi`` with ``xi >= sum_i c_i (Delta_i(y_i) + <w, psi_i(y_i
 the cache. The number of rounds is ``O(C R^2 / epsilon)`` whatever the number of examples.
 Cost of a round: one call of the loss-augmented decoder for each example, one quadratic program in the number of cuts.
 Memory: the non-zero entries of the cuts kept, and the parts of the cached planes.
+
+On linear machines and rankings ``xi`` is at least the sum of all losses, and a round costs a product with the data each
+way and no search (Joachims, KDD 2006): it is the bundle method (:mod:`~maxmargin.solvers.bundle`) with its planes at
+the minimisers of the model, ``Bundle(share=1)``. ``Bundle()`` needs fewer of them there: it looks for better places.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .base import Run, Step, StructuredRun, Task
+from .bundle import Bundle, begin
 from .cutting_planes import CuttingPlanes
 from .oracle import Evaluation, Work
 
@@ -30,7 +36,7 @@ class OneSlack:
     Parameters
     ----------
     cached_rounds : int
-        At most so many cuts are built from cached planes between two passes of the decoder (0: none).
+        At most so many cuts are built from cached planes between two passes of the decoder (0: none); on structures.
     keep_rounds : int
         Cuts without weight for so many rounds are dropped.
     """
@@ -47,9 +53,17 @@ class OneSlack:
         """Short name, as accepted by the estimators."""
         return "one_slack"
 
-    def start(self, task: Task) -> Run:
-        """Begin a run."""
-        return _OneSlackRun(self, task)
+    def start(self, task: Any) -> Run:
+        """Begin a run on a structured or linear task or a ranking.
+
+        Raises
+        ------
+        DataError
+            For other tasks.
+        """
+        if isinstance(task, Task):
+            return _OneSlackRun(self, task)
+        return begin(Bundle(share=1.0, keep_rounds=self.keep_rounds), task, self.name)
 
 
 class _OneSlackRun(StructuredRun):

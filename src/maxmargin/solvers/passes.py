@@ -36,15 +36,15 @@ DUAL = 0  # growth of the dual objective
 GAP = 1  # sum of the gaps of the examples at their visits
 STEPS = 2  # visits so far, for the weights of the averaged iterate
 WEIGHT = 3  # sum of those weights
-VIOLATIONS = 4  # visits at which a cached plane beat the decoder
-EXAMPLE = 5  # the first such example, with the decoder's score and the better one
+VIOLATIONS = 4  # visits at which a cached plane beat the decoder, be it by rounding
+EXAMPLE = 5  # that where it did so by most, with the decoder's score and the better one
 ORACLE_SCORE = 6
 CACHED_SCORE = 7
 MISTAKES = 8  # visits at which the perceptron moved
 STATE_SIZE = 9
 
 TOGETHER = 8
-"""Visits of a plain structure that share a call, see :meth:`PlainOracle.frank_wolfe`."""
+"""Visits of a plain structure that share a call, see :meth:`~.plain_oracle.PlainOracle.frank_wolfe`."""
 
 
 @compiled
@@ -68,8 +68,8 @@ def _finish(features, pack, w, average, planes, i, c, scores, oracle, rule, stam
         if p == oracle:
             oracle_score = scores[k]
         p = planes.next[p]
-    if scores[best] > oracle_score + 1e-6 * (1.0 + abs(scores[best])):
-        if state[VIOLATIONS] == 0.0:
+    if scores[best] > oracle_score:
+        if scores[best] - oracle_score > state[CACHED_SCORE] - state[ORACLE_SCORE]:
             state[EXAMPLE], state[ORACLE_SCORE], state[CACHED_SCORE] = i, oracle_score, scores[best]
         state[VIOLATIONS] += 1.0
     gap = c * max(scores[best] - mean, 0.0)

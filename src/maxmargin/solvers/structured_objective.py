@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .base import Task
+from .compiled_oracle import CompiledOracle
 from .objective import Objective, Point
-from .oracle import CompiledOracle, Work
+from .oracle import Work
 from .planes import Planes
 from .structured_steps import NEAR, StructuredSteps
 

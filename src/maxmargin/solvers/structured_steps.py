@@ -1,7 +1,7 @@
 """Steps of stochastic subgradient methods on compiled structures: many of them for each call.
 
 A step costs the loss-augmented decoding of its examples and what their planes have of non-zeros: weights and their mean
-are kept as in :mod:`~maxmargin.solvers.linear.subgradient_steps`, so that no step moves all of them.
+are those of :mod:`~maxmargin.solvers.scaled_weights`, so that no step moves all of them.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from .._compiled import array, compiled, kernel
 from ..structures.base import signatures
-from .linear.subgradient_steps import _NORM2, _P, _Q, _SCALE, _SMALL, CompiledSteps, _make_anew, into_mean
+from .compiled_oracle import CompiledOracle
 from .objective import Objective
-from .oracle import CompiledOracle
 from .planes import write_difference
+from .scaled_weights import SCALE, ScaledWeights, move
 
-__all__ = ["NEAR", "StructuredSteps", "move"]
+__all__ = ["NEAR", "StructuredSteps"]
 
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -35,34 +35,6 @@ def _longer(keys, values, at, size):
     for q in range(at):
         more_keys[q], more_values[q] = keys[q], values[q]
     return more_keys, more_values
-
-
-@compiled
-def move(keys, values, n, factor, stride, share, radius, u, z, a, state):
-    """``w <- factor w - stride slope`` with these entries of the slope, into the ball, and into the mean.
-
-    ``a`` takes up the slope too. The state is that of :class:`~.linear.subgradient_steps.CompiledSteps`.
-    """
-    state[_SCALE] *= factor
-    state[_NORM2] *= factor * factor
-    if abs(state[_SCALE]) < _SMALL:
-        _make_anew(u, z, state)
-    averaged = len(z) > 0
-    scale = state[_SCALE]
-    back = state[_P] / state[_Q] if averaged else 0.0
-    for q in range(n):
-        k, push = keys[q], -stride * values[q]
-        a[k] += values[q]
-        state[_NORM2] += push * (2.0 * scale * u[k] + push)
-        u[k] += push / scale
-        if averaged:
-            z[k] -= push / scale * back
-    if radius < np.inf and state[_NORM2] > radius * radius:
-        shrink = radius / np.sqrt(state[_NORM2])
-        state[_SCALE] *= shrink
-        state[_NORM2] *= shrink * shrink
-    if averaged:
-        into_mean(u, z, state, share)
 
 
 @kernel(
@@ -96,7 +68,7 @@ def structured_steps(
             i = order[at_order]
             potentials(pack, u, i, theta)
             for q in range(sizes[0]):
-                theta[q] *= state[_SCALE]
+                theta[q] *= state[SCALE]
             length = pack.target_start[i + 1] - pack.target_start[i]
             for q in range(length):
                 out[q] = pack.target[pack.target_start[i] + q]
@@ -123,7 +95,7 @@ def structured_steps(
             largest = 0.0
             product, sum_of_sizes = 0.0, delta
             for q in range(at, at + n):
-                each = state[_SCALE] * u[keys[q]]
+                each = state[SCALE] * u[keys[q]]
                 largest = max(largest, abs(each))
                 product += each * values[q]
                 sum_of_sizes += abs(each * values[q])
@@ -143,7 +115,7 @@ def structured_steps(
     return len(plan)
 
 
-class StructuredSteps(CompiledSteps):
+class StructuredSteps(ScaledWeights):
     """Weights on their way, by compiled steps on the examples of a structured problem.
 
     Parameters
@@ -153,7 +125,7 @@ class StructuredSteps(CompiledSteps):
     w : float64 array of shape (n_weights,)
         Where to begin.
     averaged, radius
-        As of :class:`~.linear.subgradient_steps.CompiledSteps`.
+        As of :class:`~.scaled_weights.ScaledWeights`.
 
     Attributes
     ----------
@@ -162,7 +134,7 @@ class StructuredSteps(CompiledSteps):
     """
 
     def __init__(self, objective: Objective, w: Reals, *, averaged: bool, radius: float) -> None:
-        super().__init__(w, len(w), averaged=averaged, radius=radius)
+        super().__init__(w, averaged=averaged, radius=radius)
         self.objective, self.a = objective, objective.no_dual()
 
     def take(self, order: Ints, size: int, plan: Reals) -> None:
@@ -189,6 +161,6 @@ class StructuredSteps(CompiledSteps):
         square = float(self.u @ self.u)
         if square > self.radius**2:
             self.u *= self.radius / np.sqrt(square)
-        self.state[_NORM2] = float(self.u @ self.u)
+        self.measure()
         if len(self.z):
             self.z += share * (self.u - self.z)

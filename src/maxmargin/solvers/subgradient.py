@@ -29,9 +29,10 @@ from numpy.typing import NDArray
 
 from ..errors import DataError
 from .base import Run, Step
+from .chunks import chunks
 from .linear.subgradient_steps import COLUMNS
 from .objective import Bounds, Objective, Point, objective_of, starting_weights
-from .oracle import Evaluation, chunks
+from .oracle import Evaluation
 
 __all__ = ["Pegasos", "Subgradient"]
 

@@ -64,6 +64,15 @@ class Tokens:
         each = np.repeat(sample_weight, np.diff(self.indptr[self.start]))
         return np.bincount(self.indices, each, self.n_attributes)
 
+    def matrix(self) -> Any:
+        """The attributes of all tokens as a CSR matrix of shape (n_tokens, n_attributes), or None."""
+        if self.indptr is None or self.indices is None:
+            return None
+        import scipy.sparse as sp
+
+        values = np.ones(len(self.indices)) if self.values is None else self.values
+        return sp.csr_matrix((values, self.indices, self.indptr), shape=(len(self.indptr) - 1, self.n_attributes))
+
 
 def least_weight(min_count: int) -> float:
     """The smallest sum of weights that passes for ``min_count`` occurrences.

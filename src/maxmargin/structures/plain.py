@@ -40,6 +40,7 @@ __all__ = [
 ]
 
 METHODS = ("joint_features", "loss", "argmax")
+_FLOATS = (float, np.float64)
 
 
 class PlainStructure:
@@ -89,8 +90,10 @@ def checked_loss(value: Any, name: str, i: int, *, of_truth: bool = False) -> fl
     StructureError
         When it is no number, negative, not finite or too large; that of the true output when it is not 0.
     """
-    if type(value) is float and 0.0 <= value <= LARGEST and not (of_truth and value):  # the short way
-        return value
+    if type(value) in _FLOATS:  # the short way, for NumPy's numbers 0.3 microseconds instead of 1.6
+        number = float(value)
+        if 0.0 <= number <= LARGEST and not (of_truth and number):
+            return number
     fault = loss_fault(value, of_truth=of_truth)
     if fault:
         what = f"example {i}: the loss of the true output" if of_truth else f"loss of example {i}"

@@ -23,8 +23,9 @@ from .multiclass import check_costs
 
 __all__ = ["Sequence"]
 
-# pack.ints: number of labels, whether transitions are restricted, whether positions are restricted
-# pack.reals: costs (K * K), then the weight of every position in the loss
+# pack.ints: number of labels, whether transitions are restricted, whether positions are restricted, rows of costs; if
+#   these are more than the labels: the row of every position, which else is that of its true label
+# pack.reals: costs (rows * K), then the weight of every position in the loss
 # pack.table: allowed initial (K), final (K), transitions (K * K) if restricted; then allowed labels (rows * K) if any
 
 
@@ -79,25 +80,25 @@ def _parts(pack, i, out, parts):
 
 @compiled
 def _augment(pack, i, theta):
-    n_labels = pack.ints[0]
+    n_labels, n_costs = pack.ints[0], pack.ints[3]
     first_row = pack.row_start[0, i]
     for t in range(pack.row_start[0, i + 1] - first_row):
-        truth = pack.target[first_row + t]
-        weight = pack.reals[n_labels * n_labels + first_row + t]
+        row = pack.target[first_row + t] if n_costs == n_labels else pack.ints[4 + first_row + t]
+        weight = pack.reals[n_costs * n_labels + first_row + t]
         if weight != 0.0:
             for label in range(n_labels):
-                theta[t * n_labels + label] += weight * pack.reals[truth * n_labels + label]
+                theta[t * n_labels + label] += weight * pack.reals[row * n_labels + label]
     return 0.0
 
 
 @compiled
 def _loss(pack, i, out):
-    n_labels = pack.ints[0]
+    n_labels, n_costs = pack.ints[0], pack.ints[3]
     first_row = pack.row_start[0, i]
     total = 0.0
     for t in range(pack.row_start[0, i + 1] - first_row):
-        weight = pack.reals[n_labels * n_labels + first_row + t]
-        total += weight * pack.reals[pack.target[first_row + t] * n_labels + out[t]]
+        row = pack.target[first_row + t] if n_costs == n_labels else pack.ints[4 + first_row + t]
+        total += pack.reals[n_costs * n_labels + first_row + t] * pack.reals[row * n_labels + out[t]]
     return total
 
 
@@ -159,7 +160,7 @@ class Sequence(Structure):
         X: Any,
         Y: SequenceOf[NDArray[np.int64]] | None = None,
         *,
-        known: NDArray[np.bool_] | None = None,
+        candidates: NDArray[np.bool_] | None = None,
         allowed: NDArray[np.bool_] | None = None,
     ) -> Encoded:
         """Encode tokens.
@@ -169,15 +170,18 @@ class Sequence(Structure):
         X : Tokens
         Y : list of int arrays, optional
             Label numbers of each sequence.
-        known : bool array of shape (n_tokens,), optional
-            Positions that count in the loss (all by default).
+        candidates : bool array of shape (n_tokens, n_labels), optional
+            Labels that each position may truly have, that of ``Y`` among them, which is the only one by default. The
+            loss of a position is the least of those that they would have as true labels: with one candidate the usual
+            loss, with all labels 0.
         allowed : bool array of shape (n_tokens, n_labels), optional
             Labels that each position may take (all by default).
 
         Raises
         ------
         DataError
-            When a true sequence uses a forbidden transition: names the sequence and the position.
+            When a true sequence uses a forbidden transition, or a true label is no candidate: names the sequence and
+            the position.
         """
         tokens: Tokens = X
         lengths = np.diff(tokens.start)
@@ -185,13 +189,15 @@ class Sequence(Structure):
         weight = np.ones(n_rows)
         if self.normalize:
             weight /= np.repeat(np.maximum(lengths, 1), lengths)
-        if known is not None:
-            weight[~known] = 0.0
+        costs, rows = self.costs, np.zeros(0, np.int64)
         target: NDArray[np.int64] = np.zeros(0, np.int64)
         if Y is not None:
             target = self._targets(Y, lengths)
             if self.restricted:
                 self._check_allowed(tokens.start, target)
+            if candidates is not None:
+                weight[candidates.all(1)] = 0.0
+                costs, rows = self._least_costs(candidates, target, tokens.start)
         table: list[NDArray[Any]] = []
         if self.restricted:
             table += [mask.ravel() for mask in self._masks]
@@ -211,8 +217,8 @@ class Sequence(Structure):
             n_shared=self.n_shared,
             target=target,
             target_start=tokens.start if Y is not None else (),
-            ints=[self.n_labels, self.restricted, allowed is not None],
-            reals=np.concatenate([self.costs.ravel(), weight]),
+            ints=np.concatenate([[self.n_labels, self.restricted, allowed is not None, len(costs)], rows]),
+            reals=np.concatenate([costs.ravel(), weight]),
             table=np.concatenate(table) if table else (),
         )
         longest = int(lengths.max(initial=0))
@@ -230,6 +236,23 @@ class Sequence(Structure):
                 odd = piece.min() if piece.min() < 0 else piece.max()
                 raise DataError(f"sequence {i}: label number {odd} is outside 0..{self.n_labels - 1}")
         return np.concatenate(pieces) if pieces else np.zeros(0, np.int64)
+
+    def _least_costs(
+        self, candidates: NDArray[np.bool_], target: NDArray[np.int64], start: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Costs with one more row for each set of candidates, and every position's row: none where no more are."""
+        odd = np.flatnonzero(~candidates[np.arange(len(target)), target])
+        if len(odd):
+            i = int(np.searchsorted(start, odd[0], side="right") - 1)
+            label = self._named(target[odd[0]])
+            raise DataError(f"sequence {i}, position {odd[0] - start[i]}: the true label is no candidate: {label}")
+        several = np.flatnonzero((candidates.sum(1) > 1) & ~candidates.all(1))
+        if not len(several):
+            return self.costs, np.zeros(0, np.int64)
+        kinds, kind = np.unique(candidates[several], axis=0, return_inverse=True)
+        rows = target.copy()
+        rows[several] = self.n_labels + kind.reshape(-1)
+        return np.concatenate([self.costs, [self.costs[each].min(0) for each in kinds]]), rows
 
     def _check_allowed(self, start: NDArray[np.int64], target: NDArray[np.int64]) -> None:
         initial, final, transitions = self._masks

@@ -74,7 +74,7 @@ class BlockRun(Run):
 
     def __init__(self, options: BlockSMO, task: KernelTask) -> None:
         self.options, self.task = options, task
-        self.terms = hinges_only(task.terms, task.name, options.name)
+        self.terms = hinges_only(task.terms, task.name, options.name).written_out()
         n = task.n
         self.a = task.start()
         self.products = task.products(task.terms.beta(self.a)).copy() if self.a.any() else np.zeros(n)

@@ -51,7 +51,7 @@ class KernelNewtonRun(Run):
         self.task = task
         self.linear = linear_task_of(task, factor)
         self.inner = Newton().start(self.linear)
-        self.a = np.zeros_like(task.terms.sign)
+        self.a = np.zeros(task.terms.sign.shape)
         self.bound, self.gap = self._figures(self.a)
         self.idle = 0
         self.point = np.zeros(task.n_weights)

@@ -246,7 +246,7 @@ class KernelTask:
 
     def _simple_point(self) -> Reals:
         """0, or of the first terms of each group as many as its total takes."""
-        a = np.zeros_like(self.terms.sign)
+        a = np.zeros(self.terms.sign.shape)
         for g, total in enumerate(self.totals):
             mine = np.flatnonzero((self.group == g).ravel())
             upper = np.where(np.isinf(self.terms.upper.ravel()[mine]), abs(total), self.terms.upper.ravel()[mine])

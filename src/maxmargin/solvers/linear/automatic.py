@@ -38,6 +38,7 @@ _MOST, _LATE, _LAST = 1000, 250, 900
 _WIDEST = 4000
 # when shrunk rows are taken back the gap jumps for a pass or two: later on, one slow look does not decide
 _IN_A_ROW, _EARLY = 3, 32
+_LESS = 0.99
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ class _Switching(Run):
     def __init__(self, task: LinearTask | MulticlassTask, first: Solver, second: Solver, budget: float) -> None:
         self.task = task
         self.second, self.budget = second, budget
-        if task.warm is not None and task.warm.solver == second.name:
+        if task.warm is not None and task.warm.solver == second.name and not _is_easier(task):
             self.run: Run = second.start(task)
             self.label, self.reason = second.name, "the fit that this one begins with ended with it"
         else:
@@ -122,9 +123,10 @@ class _Switching(Run):
         task = self.task
         value = self.run.dual()
         known = [self.run.weights().copy(), *([] if task.warm is None else [task.warm.w])]
+        # what is left of coordinate ascent: its arrays are as many as those to come
+        self.run = _Left(task, known[0], value)
         objective, best = min(((task.objective(w), w) for w in known), key=lambda pair: pair[0])
         self.before = (best, objective, value)
-        # what is left of coordinate ascent: its arrays are as many as those to come
         self.run = _Left(task, best, value)
         if isinstance(task, LinearTask):
             task.warm = WarmStart(best)  # better to begin with than any simple ones
@@ -165,6 +167,17 @@ class _Switching(Run):
             else:
                 self.before = (w, math.inf, value)
         return value
+
+
+def _is_easier(task: LinearTask | MulticlassTask) -> bool:
+    """Whether coordinate ascent may be the shorter way although the fit to begin with left it.
+
+    Of several classes where ``C`` has fallen: a step of the other method costs some dozen passes there.
+    """
+    warm = task.warm
+    if not isinstance(task, MulticlassTask) or warm is None or warm.beta is None:
+        return False
+    return float(task.c.sum()) < _LESS * float(warm.beta.sum())
 
 
 def passes_to_go(gaps: list[float], tol: float) -> float:

@@ -79,7 +79,7 @@ class Band(NamedTuple):
 
     def spread(self, a: Reals, terms: Terms) -> Reals:
         """The dual point of the whole problem, shape ``(n, m)``."""
-        out = np.zeros_like(terms.upper)
+        out = np.zeros(terms.upper.shape)
         k = len(self.rows)
         out[self.rows] = a[:k]
         for at, (which, v) in enumerate(self.merged, start=k):

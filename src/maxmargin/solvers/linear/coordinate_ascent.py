@@ -24,10 +24,11 @@ from numpy.typing import NDArray
 from ..._compiled import compiled, prefetch
 from ...terms import hinges_only
 from ..base import Run, Step
-from ..oracle import Evaluation, Pace, chunks
+from ..chunks import Pace, chunks
+from ..oracle import Evaluation
 from .averaging import average_for
 from .order import in_blocks
-from .rows import AHEAD, add_row, dot_row, load_row
+from .rows import AHEAD, add_row, dot_row, load_row, square
 from .task import LinearTask
 
 __all__ = ["CoordinateAscent"]
@@ -127,6 +128,18 @@ def _visit(data, indices, indptr, width, sign, margin, upper, ridge, norm2, a, w
     state[_RESPONSE] += response
 
 
+@compiled
+def _list_active(order, promising, visited, active):
+    """Visit no rows of ``order`` without promise; lists in ``active`` those that are visited, returns their number."""
+    for k in range(len(order)):
+        visited[order[k]] &= promising[k]
+    n = 0
+    for i in range(len(visited)):
+        active[n] = i  # without a branch, which would be guessed wrong
+        n += visited[i]
+    return n
+
+
 @dataclass(frozen=True)
 class CoordinateAscent:
     """Dual coordinate ascent.
@@ -156,7 +169,7 @@ class _CoordinateRun(Run):
 
     def __init__(self, options: CoordinateAscent, task: LinearTask) -> None:
         self.options, self.task = options, task
-        self.terms = hinges_only(task.terms, task.name, options.name)
+        self.terms = hinges_only(task.terms, task.name, options.name).written_out()
         rows = task.rows
         n, d = rows.shape
         self.norm2 = rows.squared_norms.copy()
@@ -176,6 +189,8 @@ class _CoordinateRun(Run):
             self._begin(task.warm.w)
         self.pace = Pace()
         self.visited = np.ones(n, bool)
+        self.promising = np.empty(n, bool)
+        self.numbers = np.empty(n, np.int64)  # room for those of the active rows
         self.active: Ints = np.arange(n)
         self.limits = np.array([np.inf, -np.inf])
 
@@ -183,7 +198,7 @@ class _CoordinateRun(Run):
         """Sums of the first dual point, and the multiplier that weights of an earlier fit say."""
         state, beta = self.state, self.terms.beta(self.a)
         state[_GAIN], state[_SUM] = self.terms.gain(self.a), float(beta.sum())
-        self.w[:-1] = self.task.weights_of(beta)[: len(self.w) - 1]
+        self.w[:-1] = self.task.sums_of(beta)
         self.w[-1] = state[_CONSTANT] * state[_SUM]
         if self.task.intercept == "free":
             state[_SHIFT] = w[-1]
@@ -192,16 +207,15 @@ class _CoordinateRun(Run):
         task, rows, state = self.task, self.task.rows, self.state
         state[_GAP], state[_HIGH], state[_LOW] = 0.0, -np.inf, np.inf
         order = in_blocks(self.active, task.rng)
-        kept = np.ones(len(order), bool)
-        at = 0
+        promising, at = self.promising, 0
         for run in chunks(order, task.deadline, self.pace):
             _visit(
                 rows.data, rows.indices, rows.indptr, rows.shape[1], *self.terms, self.norm2, self.a, self.w, run,
-                kept[at : at + len(run)], self.limits, state,
+                promising[at:], self.limits, state,
             )  # fmt: skip
             at += len(run)
         gap = float(state[_GAP])
-        dual = float(state[_GAIN]) - 0.5 * float(self.w @ self.w)
+        dual = float(state[_GAIN]) - 0.5 * square(self.w)
         if task.intercept == "free":  # of the shifted problem
             dual -= state[_SHIFT] * state[_SUM]
             self._move_shift()
@@ -210,7 +224,7 @@ class _CoordinateRun(Run):
         if self.average is not None:
             self.average.add(self.w)
         if self.options.shrinking:
-            self._leave_out(order[~kept])
+            self._leave_out(order)
             if self.idle:  # the shift makes long steps
                 self._take_all_back()
         return Step(1, gap, dual, work=len(order) / max(rows.shape[0], 1))
@@ -249,11 +263,10 @@ class _CoordinateRun(Run):
                     state[_SHIFT] += safe * 4.0 ** min(self.idle, 30) * total
         self.total, state[_RESPONSE] = total, 0.0
 
-    def _leave_out(self, rows: Ints) -> None:
-        """The next passes go without these rows; the estimate of the gap takes theirs for 0."""
+    def _leave_out(self, order: Ints) -> None:
+        """The next passes go without rows that showed no promise; the estimate of the gap takes theirs for 0."""
         state = self.state
-        self.visited[rows] = False
-        self.active = np.flatnonzero(self.visited)
+        self.active = self.numbers[: _list_active(order, self.promising, self.visited, self.numbers)]
         self.limits[0] = state[_HIGH] if state[_HIGH] > 0.0 else np.inf
         self.limits[1] = state[_LOW] if state[_LOW] < 0.0 else -np.inf
         if not len(self.active):

@@ -20,14 +20,15 @@ from numpy.typing import NDArray
 
 from ..._compiled import compiled, prefetch
 from ..base import Run, Step, WarmStart
+from ..chunks import Pace, chunks
 from ..deadline import Deadline
-from ..oracle import Evaluation, Pace, chunks
+from ..oracle import Evaluation
 from .averaging import average_for
 from .biases import balanced
 from .order import in_blocks
 from .rows import AHEAD, Rows, load_row
 
-__all__ = ["GAIN", "CrammerSinger", "CrammerSingerRun", "MulticlassTask"]
+__all__ = ["GAIN", "CrammerSinger", "CrammerSingerRun", "MulticlassTask", "respond"]
 
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -37,6 +38,8 @@ _GAP, GAIN, _VIOLATION = range(3)
 # of the largest cost: how far behind a class without weight must be to be left out (with 0 the last digits take half as
 # many passes again, with a third classes stay that cost more than they bring)
 _FAR = 0.05
+# of the largest cost: how far behind the best a class may be to share a row's dual weight at a start from weights
+_NEAR = 0.02
 
 
 @dataclass
@@ -56,6 +59,11 @@ class MulticlassTask:
     free : bool
         Whether the weights of the last feature are not penalised: it is a positive constant, and they are free
         intercepts. A dual point is feasible then where their weights :meth:`weights_of` it are 0, see :mod:`.biases`.
+    multipliers : float64 array of shape (n_classes,), or None
+        Where free intercepts begin as multipliers of the dual, if not at those of ``warm``.
+    last : tuple of two float64 arrays, or None
+        For a later warm start: the run's dual variables at the last evaluation, of shape (n, n_classes), and the
+        multipliers beside them, of shape (n_classes,). The sums need not be 0.
     """
 
     rows: Rows
@@ -68,10 +76,12 @@ class MulticlassTask:
     name: str = "multiclass machine"
     warm: WarmStart | None = None
     free: bool = False
+    multipliers: Reals | None = None
     exact: bool = True
     deadline: Deadline = field(default_factory=Deadline)
     examples: Ints = field(init=False)
     c: Reals = field(init=False)
+    last: tuple[Reals, Reals] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.examples = np.arange(len(self.weight))
@@ -138,6 +148,62 @@ class MulticlassTask:
             w[-len(self.costs) :] = 0.0 if biases is None else biases
         return a, w, gain - self.penalty(w)
 
+    def near(self, w: Reals) -> Reals:
+        """Dual variables that weights of another fit suggest, shape ``(n, n_classes)``.
+
+        Each row's go to the classes that are highest, or nearly so: those of rows on the margin are not known.
+        """
+        scores = self.rows.scores(w.reshape(-1, len(self.costs)))
+        scores += self.costs[self.target]
+        scores -= scores.max(1)[:, None]
+        _share(scores, _NEAR * float(self.costs.max()))
+        return np.asarray(scores * self.c[:, None])
+
+    def begin(self) -> tuple[Reals, Reals, Reals] | None:
+        """Where a warm start begins: dual variables in their simplices, their weights, and multipliers.
+
+        The dual variables of the earlier fit are scaled row by row to the simplices of this one; where ``C`` has
+        fallen, a second candidate keeps those beside the truth as they are, as far as they fit (measured on a path over
+        a text: half the passes where few rows have all their weight beside the truth). Of each the best multiple of
+        the variables beside the truth is taken, down to none, and the better of the two, by what coordinate ascent
+        raises: the dual for given multipliers. So it begins no lower than from the truth alone.
+
+        Returns
+        -------
+        tuple or None
+            None where there is no earlier dual point, or none better than that of the truth alone.
+        """
+        if self.warm is None or self.warm.beta is None:
+            return None
+        before, K = self.warm.beta, len(self.costs)
+        biases = np.zeros(K)
+        if self.free:
+            biases = self.warm.w[-K:] if self.multipliers is None else self.multipliers
+        alone = np.zeros_like(before)
+        alone[self.examples, self.target] = self.c
+        total = before.sum(1)
+        known = total > 0.0
+        scaled = np.where(known[:, None], before / np.where(known, total, 1.0)[:, None], 0.0)
+        scaled[~known, self.target[~known]] = 1.0
+        candidates = [scaled * self.c[:, None]]
+        if self.c.sum() < total.sum():
+            others = before.copy()
+            others[self.examples, self.target] = 0.0
+            others *= np.minimum(1.0, self.c / np.maximum(others.sum(1), 1e-300))[:, None]
+            others[self.examples, self.target] = np.maximum(self.c - others.sum(1), 0.0)
+            candidates.append(others)
+        best, highest = None, 0.0
+        for a in candidates:
+            W = self.weights_of(a)
+            square = float(W.ravel() @ W.ravel())
+            gain = float((self.costs[self.target] * a).sum())
+            gain -= float(biases @ W[-1])  # 0 without free intercepts
+            step = min(1.0, gain / square) if square > 0.0 else 1.0
+            value = step * gain - 0.5 * step * step * square
+            if value > highest:
+                best, highest = (alone + step * (a - alone), step * W, biases), value
+        return best
+
     @cached_property
     def constant(self) -> Reals:
         """The last feature, shape ``(n,)``."""
@@ -167,6 +233,16 @@ def _project(point, n, total, level):
         level = sum_left / count
     for k in range(np.uint64(n)):
         point[k] = max(point[k] - level, 0.0)
+
+
+@compiled
+def _share(values, near):
+    """Turn each row of values of at most 0 into shares of sum 1, 0 for those more than ``near`` behind the best."""
+    classes = values.shape[1]
+    for i in range(len(values)):
+        for k in range(classes):
+            values[i, k] = max(values[i, k] / near, -2.0)
+        _project(values[i], classes, 1.0, -np.inf)
 
 
 @compiled(dot=True)
@@ -288,6 +364,26 @@ def _visit(
     state[_VIOLATION] = worst
 
 
+@compiled
+def respond(a, visited, size, out):
+    """Adds ``size_i (1 - 1 / m_i)`` of every row to its ``m_i`` classes with dual weight.
+
+    Rows that are left out have all theirs on one class: they add nothing.
+    """
+    classes = a.shape[1]
+    for i in range(len(a)):
+        if visited[i]:
+            count = 0
+            for k in range(classes):
+                if a[i, k] > 0.0:
+                    count += 1
+            if count > 1:
+                share = size[i] * (1.0 - 1.0 / count)
+                for k in range(classes):
+                    if a[i, k] > 0.0:
+                        out[k] += share
+
+
 @dataclass(frozen=True)
 class CrammerSinger:
     """Dual coordinate ascent for the multiclass machine.
@@ -311,8 +407,13 @@ class CrammerSinger:
         if task.free:
             from .multiclass_free import FreeRun
 
-            return FreeRun(self, task)
-        return CrammerSingerRun(self, task)
+            run: CrammerSingerRun = FreeRun(self, task)
+        else:
+            run = CrammerSingerRun(self, task)
+        begun = task.begin()
+        if begun is not None:
+            run.begin_at(*begun)
+        return run
 
 
 class CrammerSingerRun(Run):
@@ -336,6 +437,16 @@ class CrammerSingerRun(Run):
         self.at_work = np.full(len(self.classes), k)
         self.limit, self.far = np.inf, _FAR * float(task.costs.max())
         self.state = np.zeros(3)
+
+    def begin_at(self, a: Reals, W: Reals, biases: Reals) -> None:
+        """Go on from other dual variables, their weights, and multipliers, which are 0 without free intercepts."""
+        task = self.task
+        self.a = a
+        W = W.copy()
+        W[-1] += biases
+        self.W = W if task.rows.sparse else W.T.copy()
+        self.state[GAIN] = float((task.costs[task.target] * a).sum())
+        self._take_all_back()
 
     def advance(self) -> Step:
         task, rows, state = self.task, self.task.rows, self.state
@@ -367,6 +478,7 @@ class CrammerSingerRun(Run):
 
     def dual(self) -> float:
         _, self.point, value = self.task.from_dual(self.a)
+        self.task.last = self.a, np.zeros(len(self.task.costs))
         if self.average is not None and self.average.passes:
             mean = self.average.mean if self.task.rows.sparse else self.average.mean.T
             self.point = self.task.best_between(self.point, mean.reshape(-1))

@@ -10,6 +10,7 @@ of words: a quarter fewer entries, a third of the weights, two thirds of the tim
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,7 +22,6 @@ from .rows import Rows
 __all__ = ["Folded", "fold"]
 
 Reals = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 # entries from which it pays, and to which another copy of the rows, 12 bytes an entry, is small
 _FEWEST, _MOST = 50_000, 3_000_000
@@ -37,49 +37,61 @@ def _occurrences(indices, seen):
 
 
 @compiled
-def _fold(data, indices, indptr, seen, number, n_common, values, columns, starts, alone, column, share):
-    """The new rows; the features of one row, their columns, and their parts of the weights of those."""
-    at, used, last = 0, 0, n_common
+def _number(seen, column, share):
+    """Columns of the features that are kept, ascending, and a share of 1; of others 0. How many are kept, and alone."""
+    kept, alone = 0, 0
+    for j in range(len(seen)):
+        column[j] = kept
+        share[j] = 1.0 if seen[j] > 1 else 0.0
+        kept += seen[j] > 1
+        alone += seen[j] == 1
+    return kept, alone
+
+
+@compiled
+def _fold(data, indices, indptr, seen, last, values, columns, starts, column, share, own):
+    """The new rows; columns and shares of the features of one row. Returns the columns there are.
+
+    ``own`` is room for the entries of a row.
+    """
+    at, one = np.uint64(0), np.uint64(1)
     for i in range(len(indptr) - 1):
-        first, largest = used, 0.0
+        used, largest = np.uint64(0), 0.0
         for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
             j, value = np.uint64(indices[k]), data[k]
             if seen[j] > 1:
-                values[at], columns[at] = value, number[j]
-                at += 1
+                values[at], columns[at] = value, column[j]
+                at += one
             else:
-                alone[used], column[used], share[used] = j, last, value
+                own[used] = k
                 largest = max(largest, abs(value))
-                used += 1
-        if used > first:
-            square = 0.0
-            for k in range(first, used):
-                share[k] /= max(largest, 1e-300)  # squares that neither vanish nor overflow
-                square += share[k] * share[k]
+                used += one
+        if used > 0:
+            scale, square = 1.0 / max(largest, 1e-300), 0.0  # squares that neither vanish nor overflow
+            for k in range(used):
+                square += (scale * data[own[k]]) ** 2
             length = np.sqrt(square)
-            for k in range(first, used):
-                share[k] /= max(length, 1e-300)
+            scale /= max(length, 1.0)  # it is 0 where all values are
+            for k in range(used):
+                j = np.uint64(indices[own[k]])
+                column[j], share[j] = last, scale * data[own[k]]
             values[at], columns[at] = largest * length, last
-            at += 1
+            at += one
             last += 1
         starts[i + 1] = at
     return last
 
 
 @compiled
-def _spread(w, common, alone, column, share, out):
-    for k in range(len(common)):
-        out[np.uint64(common[k])] = w[k]
-    for k in range(len(alone)):
-        out[np.uint64(alone[k])] = w[np.uint64(column[k])] * share[k]
+def _original(w, column, share, out):
+    for j in range(len(column)):
+        out[j] = w[np.uint64(column[j])] * share[j] + 0.0  # no zeros of negative sign
 
 
 @compiled
-def _gather(w, common, alone, column, share, out):
-    for k in range(len(common)):
-        out[k] = w[np.uint64(common[k])]
-    for k in range(len(alone)):
-        out[np.uint64(column[k])] += w[np.uint64(alone[k])] * share[k]
+def _folded(w, column, share, out):
+    for j in range(len(column)):
+        out[np.uint64(column[j])] += w[j] * share[j]
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,45 +104,41 @@ class Folded:
         What to solve.
     d : int
         Original features.
-    common : int64 array of shape (n_common,), or None
-        The features that are kept as they are, ascending; None where nothing is folded.
-    alone, column : int64 arrays of shape (n_alone,)
-        Features of one row, and the column of ``rows`` into which they went.
-    share : float64 array of shape (n_alone,)
-        Their weights for a weight of 1 of that column.
+    column : int array of shape (d,), or None
+        The column of ``rows`` that each of them is in; None where nothing is folded.
+    share : float64 array of shape (d,)
+        Their weights for a weight of 1 of that column: 1 for those that are kept as they are, 0 for those in no row.
     """
 
     rows: Rows
     d: int
-    common: Ints | None = None
-    alone: Ints = field(default_factory=lambda: np.empty(0, np.int64))
-    column: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    column: NDArray[Any] | None = None
     share: Reals = field(default_factory=lambda: np.empty(0))
 
     def original(self, w: Reals, out: Reals | None = None) -> Reals:
         """Weights of the original features; what follows the weights in ``w``, an intercept, follows if there is room.
 
-        They are written to ``out``, of zeros, if that is given.
+        They are written to ``out`` if that is given.
         """
         mine = self.rows.shape[1]
-        if self.common is None and out is None:
+        if self.column is None and out is None:
             return w
         if out is None:
-            out = np.zeros(self.d + len(w) - mine)
-        if self.common is None:
+            out = np.empty(self.d + len(w) - mine)
+        if self.column is None:
             out[:mine] = w[:mine]
         else:
-            _spread(w, self.common, self.alone, self.column, self.share, out)
+            _original(w, self.column, self.share, out)
         out[self.d :] = w[mine : mine + len(out) - self.d]
         return out
 
     def folded(self, w: Reals) -> Reals:
         """The reverse: weights of the same scores, and of no larger norm."""
-        if self.common is None:
+        if self.column is None:
             return w
         mine = self.rows.shape[1]
         out = np.zeros(mine + len(w) - self.d)
-        _gather(w, self.common, self.alone, self.column, self.share, out)
+        _folded(w, self.column, self.share, out)
         out[mine:] = w[self.d :]
         return out
 
@@ -143,20 +151,17 @@ def fold(rows: Rows) -> Folded:
         return nothing
     if d < _SHARE * rows.entries:
         return nothing
-    seen = np.zeros(d, np.uint8)
+    kind = rows.indices.dtype
+    seen, column, share = np.zeros(d, np.uint8), np.empty(d, kind), np.empty(d)
     _occurrences(rows.indices, seen)
-    n_alone = int(np.count_nonzero(seen == 1))
+    n_kept, n_alone = _number(seen, column, share)
     if n_alone < _SHARE * rows.entries:
         return nothing
-    common = np.flatnonzero(seen > 1)
-    number = np.empty(d, rows.indices.dtype)
-    number[common] = np.arange(len(common))
-    kind, size = rows.indices.dtype, rows.entries - n_alone + min(n, n_alone)
+    size = rows.entries - n_alone + min(n, n_alone)
     values, columns, starts = np.empty(size), np.empty(size, kind), np.zeros(n + 1, rows.indptr.dtype)
-    alone, column, share = np.empty(n_alone, np.int64), np.empty(n_alone, np.int64), np.empty(n_alone)
+    own = np.empty(int(np.diff(rows.indptr).max()), np.uint64)
     width = _fold(
-        rows.data, rows.indices, rows.indptr, seen, number, len(common), values, columns, starts, alone, column, share
+        rows.data, rows.indices, rows.indptr, seen, n_kept, values, columns, starts, column, share, own
     )  # fmt: skip
     size = int(starts[-1])
-    matrix = sp.csr_array((values[:size], columns[:size], starts), (n, int(width)))
-    return Folded(Rows(matrix), d, common, alone, column, share)
+    return Folded(Rows(sp.csr_array((values[:size], columns[:size], starts), (n, int(width)))), d, column, share)

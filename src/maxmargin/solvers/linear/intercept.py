@@ -39,7 +39,7 @@ def best_intercept(terms: Terms | LossTerms, scores: Reals, total: float = 0.0) 
     if isinstance(terms, LossTerms):
         return _by_bracket(terms, scores, total)
     sign = terms.sign.ravel()
-    knots = sign * terms.margin.ravel() - np.repeat(scores, terms.sign.shape[1])
+    knots = (terms.sign * terms.margin - scores[:, None]).ravel()
     order = np.argsort(knots)  # in whatever order equal ones come
     knots, sign = knots[order], sign[order]
     if terms.squared:
@@ -56,12 +56,15 @@ def best_intercept(terms: Terms | LossTerms, scores: Reals, total: float = 0.0) 
                 float(-level[first] / slope[first]) if slope[first] > 0.0 else float(knots[min(first, len(knots) - 1)])
             )
         return float(0.5 * (knots[first] + knots[int(np.searchsorted(at_knots, tiny, side="right")) - 1]))
-    weight = terms.upper.ravel()[order]
-    # derivative left of knot k: minus the weights of positive terms not yet passed, plus those of negative ones passed
-    derivative = np.concatenate([[0.0], np.cumsum(weight)]) - weight[sign > 0].sum() + total
-    tiny = 1e-12 * weight.sum()
-    first = int(np.searchsorted(derivative, -tiny))  # first interval whose slope is not negative
-    last = int(np.searchsorted(derivative, tiny, side="right"))  # first interval whose slope is positive
+    # derivative left of the first knot, minus the weights of all positive terms, and right of each: then positive ones
+    # have been passed, and negative ones have come
+    start = total - float(terms.upper[terms.sign > 0.0].sum())
+    derivative = np.cumsum(terms.upper.ravel()[order])
+    tiny = 1e-12 * float(derivative[-1])
+    derivative += start
+    # the first interval whose slope is not negative, and the first one whose slope is positive
+    first = 0 if start >= -tiny else 1 + int(np.searchsorted(derivative, -tiny))
+    last = 0 if start > tiny else 1 + int(np.searchsorted(derivative, tiny, side="right"))
     low = knots[max(first - 1, 0)]
     high = knots[min(max(last - 1, 0), len(knots) - 1)]
     return float(0.5 * (low + high))

@@ -7,11 +7,13 @@ is left of it, by what the rows say about their response: the sum of ``u_i^2 / |
 with dual weight on this class and on ``m_i - 1`` others, as if rows did not share features. (The matrix of the
 responses of all classes to each other gained nothing, measured on text and on dense rows.)
 
-For given scores the best intercepts solve a linear program, which is the multiclass machine with the constant feature
-alone, so its interior point method solves that too. It is called where an evaluation finds a gap that the passes did
-not see, as with a small ``C``: all rows sit in corners of their simplices then, and none responds. The dual point of
-that program is where a step of Frank and Wolfe's method for the whole problem goes to; the best such step is taken
-where it closes half of the gap.
+The multipliers are not the best intercepts for the weights at hand, and on text a few passes from the optimum that is
+most of the gap: an evaluation takes each intercept in turn to its best value (measured: half the passes). For given
+scores all of them together solve a linear program, which is the multiclass machine with the constant feature alone, so
+its interior point method solves that too. It is called where an evaluation still finds a gap that the passes did not
+see, as with a small ``C``: all rows sit in corners of their simplices then, and none responds. The dual point of that
+program is where a step of Frank and Wolfe's method for the whole problem goes to; the best such step is taken where it
+closes half of the gap.
 Memory beyond that of coordinate ascent: a dozen numbers for each row and class while that program is solved.
 """
 
@@ -21,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base import Step
-from .crammer_singer import GAIN, CrammerSinger, CrammerSingerRun, MulticlassTask
+from .crammer_singer import GAIN, CrammerSinger, CrammerSingerRun, MulticlassTask, respond
 from .multiclass_interior_point import MulticlassInteriorRun
 from .rows import Rows
 
@@ -32,6 +34,7 @@ _RESPONDS, _FASTEST = 1e-9, 1e15  # of the largest response
 _UNSEEN, _CLOSED = 3.0, 0.5
 _STEPS, _BETWEEN = 10, 8
 _ITERATIONS = 50
+_SWEEPS = 2
 
 
 def best_biases(task: MulticlassTask, scores: Reals, enough: float) -> tuple[Reals, Reals]:
@@ -65,11 +68,59 @@ def best_biases(task: MulticlassTask, scores: Reals, enough: float) -> tuple[Rea
     return run.W[0] - run.W[0].mean(), run.a
 
 
+def better_biases(task: MulticlassTask, scores: Reals, biases: Reals) -> Reals:
+    """Weights of the constant feature that are no worse beside given scores: each in turn the best one.
+
+    The losses as a function of one of them are convex and piecewise linear, and a row bends them once, where its class
+    becomes the highest: the minimum is a weighted quantile of these places.
+
+    Parameters
+    ----------
+    task : MulticlassTask
+        With free intercepts.
+    scores : float64 array of shape (n, K)
+        Without them.
+    biases : float64 array of shape (K,)
+        To begin with.
+    """
+    u, K, biases = task.constant, len(task.costs), biases.copy()
+    weight = task.c * u
+    given = np.bincount(task.target, weight, K)
+    wanted = scores - scores[task.examples, task.target][:, None]
+    wanted += task.costs[task.target]
+    wanted += u[:, None] * biases
+    for _ in range(_SWEEPS):
+        following = np.maximum.accumulate(wanted[:, ::-1], axis=1)[:, ::-1]  # the highest from each class on
+        others, moved = np.full(len(u), -np.inf), False
+        for k in range(K):
+            if k + 1 < K:
+                place = (np.maximum(others, following[:, k + 1]) - wanted[:, k]) / u
+            else:
+                place = (others - wanted[:, k]) / u
+            order = np.argsort(place)
+            first = int(np.searchsorted(np.cumsum(weight[order]), given[k]))
+            step = float(place[order[min(first, len(order) - 1)]])
+            if step != 0.0:
+                wanted[:, k] += step * u
+                biases[k] += step
+                moved = True
+            np.maximum(others, wanted[:, k], out=others)
+        if not moved:
+            break
+    return np.asarray(biases - biases.mean())
+
+
 def objective_at_zero(task: MulticlassTask) -> float:
     """The objective of weights of 0 with the best intercepts, within a hundredth of the tolerance."""
     K, w = len(task.costs), np.zeros(task.n_weights)
     without = task.objective(w)
-    w[-K:] = best_biases(task, np.zeros((len(task.c), K)), 0.01 * task.tol * without)[0]
+    # rows of one class and one constant are one row then: a program of a few
+    same, at = np.unique(np.column_stack([task.target, task.constant]), axis=0, return_inverse=True)
+    joint = MulticlassTask(
+        Rows(np.ascontiguousarray(same[:, 1:])), same[:, 0].astype(np.int64), task.costs, task.C,
+        np.asarray(np.bincount(at.reshape(-1), task.weight), np.float64), task.tol, task.rng, free=True,
+    )  # fmt: skip
+    w[-K:] = best_biases(joint, np.zeros((len(same), K)), 0.01 * task.tol * without)[0]
     return min(without, task.objective(w))
 
 
@@ -80,7 +131,7 @@ class FreeRun(CrammerSingerRun):
         super().__init__(options, task)
         self.shift, self.before = np.zeros(len(task.costs)), np.zeros(len(task.costs))
         self.stride, self.longest, self.idle = 1.0, 5.0, np.ones(len(task.costs))
-        self.passes, self.next_look = 0, 0
+        self.passes, self.next_look, self.seen = 0, 1, 0.0
         self.size = task.constant**2 / task.rows.squared_norms
         self.largest = float(task.constant.max())
 
@@ -97,6 +148,7 @@ class FreeRun(CrammerSingerRun):
         square = float(self.W.ravel() @ self.W.ravel()) - float(self.biases @ self.biases) + float(excess @ excess)
         step.dual = float(self.state[GAIN]) - 0.5 * square - float(self.shift @ excess)
         step.gap += abs(float(self._move_shift(excess) @ excess))  # the visits did not see that the sums are not 0
+        self.seen = step.gap
         return step
 
     def _move_shift(self, excess: Reals) -> Reals:
@@ -105,9 +157,8 @@ class FreeRun(CrammerSingerRun):
         1 is the pace of the method of multipliers, which always converges. That of classes without response doubles
         until their excess turns.
         """
-        inside = self.a > 0.0
-        count = inside.sum(1)
-        response = (self.size * (1.0 - 1.0 / count)) @ inside
+        response = np.zeros_like(excess)
+        respond(self.a, self.visited, self.size, response)
         responds = response > _RESPONDS * response.max()
         if float(excess @ self.before) < 0.0:
             self.stride, self.longest = 0.5 * self.stride, 0.7 * self.longest
@@ -116,11 +167,11 @@ class FreeRun(CrammerSingerRun):
         self.idle = np.where(responds | (excess * self.before < 0.0), 1.0, np.minimum(2.0 * self.idle, _FASTEST))
         pace = np.where(responds, np.maximum(self.stride / np.where(responds, response, 1.0), 1.0), self.idle)
         change: Reals = pace * excess
-        change -= change.mean()
+        change -= change.sum() / len(change)
         self.shift = self.shift + change
         self.biases[:] += change
         self.before = excess
-        if float(np.ptp(change)) * self.largest > self.limit:  # further than what was left out was away
+        if float(change.max() - change.min()) * self.largest > self.limit:  # further than what was left out was away
             self._take_all_back()
         return change
 
@@ -128,14 +179,28 @@ class FreeRun(CrammerSingerRun):
         task = self.task
         a, point, value = task.from_dual(self.a, self.shift)
         self.point = point
-        if self.average is not None and self.average.passes:
-            mean = self.average.mean if task.rows.sparse else self.average.mean.T
-            self.point = task.best_between(point, mean.reshape(-1))
-        gap = task.objective(self.point) - value
-        if gap > _UNSEEN * task.tol * (gap + value) and self.passes >= self.next_look:
+        gap = task.objective(point) - value
+        if gap > task.tol * (gap + value):
+            # those of the passes, which balancing moves away from their optimum until the sums are 0
+            near = self._with_biases(self.W)
+            if self.average is not None and self.average.passes:
+                near = task.best_between(near, self._with_biases(self.average.mean))
+            better = task.objective(near) - value
+            if better < gap:
+                self.point, gap = near, better
+        if gap > _UNSEEN * max(task.tol * (gap + value), self.seen) and self.passes >= self.next_look:
             value = self._look(a, point, value)
             self.next_look = self.passes + max(_BETWEEN, self.passes // 2)
+        task.last = self.a, self.shift
         return value
+
+    def _with_biases(self, W: Reals) -> Reals:
+        """Weights in the kernel's layout as a vector, with better intercepts."""
+        task, K = self.task, len(self.task.costs)
+        w = np.array(W if task.rows.sparse else W.T).reshape(-1)
+        w[-K:] = 0.0
+        w[-K:] = better_biases(task, task.rows.scores(w.reshape(-1, K)), self.shift)
+        return w
 
     def _look(self, a: Reals, w: Reals, value: float) -> float:
         """The best intercepts for the weights ``w`` of a feasible point ``a``, and steps towards where they point to.
@@ -164,20 +229,14 @@ class FreeRun(CrammerSingerRun):
             if not better > value:
                 break
             value = better
-            self._begin_at(a, biases)
+            self.begin_at(a, task.weights_of(a), biases)
             self.point = min(self.point, w, key=task.objective)
             gap = task.objective(self.point) - value
             if gap <= task.tol * (gap + value):
                 break
         return value
 
-    def _begin_at(self, a: Reals, biases: Reals) -> None:
-        """Go on from another dual point."""
-        task = self.task
-        self.a, self.shift = a, biases
-        W = task.weights_of(a)
-        W[-1] += biases
-        self.W = W if task.rows.sparse else np.ascontiguousarray(W.T)
-        self.state[GAIN] = float((task.costs[task.target] * a).sum())
-        self.stride, self.idle, self.before = 1.0, np.ones_like(biases), np.zeros_like(biases)
-        self._take_all_back()
+    def begin_at(self, a: Reals, W: Reals, biases: Reals) -> None:
+        super().begin_at(a, W, biases)
+        self.shift = biases.copy()
+        self.stride, self.idle, self.before = 1.0, np.ones_like(self.shift), np.zeros_like(self.shift)

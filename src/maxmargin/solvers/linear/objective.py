@@ -68,7 +68,7 @@ class LinearObjective(ScoredObjective):
         return np.append(slope, beta.sum()) if len(w) > d else slope
 
     def no_dual(self) -> Reals:
-        return np.zeros_like(self.task.terms.sign)
+        return np.zeros(self.task.terms.sign.shape)
 
     def bound(self, dual: Reals) -> tuple[Reals, float]:
         found: tuple[Reals, float] = self.task.from_dual(dual)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._compiled import compiled
-from ..oracle import chunks
+from ..chunks import chunks
 from ..passes import STEPS
 from .rows import add_row, dot_row
 from .task import LinearTask

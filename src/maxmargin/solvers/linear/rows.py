@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..._compiled import compiled, prefetch
 
-__all__ = ["AHEAD", "Rows", "add_row", "dot_row", "load_row"]
+__all__ = ["AHEAD", "Rows", "add_row", "dot_row", "load_row", "square"]
 
 Reals = NDArray[np.float64]
 _BLOCK_ENTRIES = 1 << 18
@@ -54,6 +54,19 @@ def add_row(data, indices, indptr, width, i, scale, w):
             w[np.uint64(indices[k])] += scale * data[k]
 
 
+@compiled(dot=True)
+def square(w):
+    """``<w, w>``, without the threads of a library of linear algebra.
+
+    They wait for one another longer than the product takes: where another program had the other core, passes over text
+    took six times as long with them (measured).
+    """
+    total = 0.0
+    for k in range(len(w)):
+        total += w[k] * w[k]
+    return total
+
+
 @compiled
 def load_row(data, indices, indptr, width, i):
     """Begin to load a row that is wanted soon, see :func:`prefetch`.
@@ -84,14 +97,13 @@ def _squared_norms(data, indices, indptr, width, buffer, out):
                 total += np.float64(data[first + k]) ** 2
         else:
             lo, hi = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
-            before = -1
-            for k in range(lo, hi):
+            before, unsorted = np.int64(-1), False
+            for k in range(lo, hi):  # without a branch: a third of the time (measured on text)
                 total += np.float64(data[k]) ** 2
-                if indices[k] <= before:  # not sorted, so some may be repeated
-                    total = -1.0
-                    break
-                before = indices[k]
-            if total < 0.0:
+                j = np.int64(indices[k])
+                unsorted |= j <= before
+                before = j
+            if unsorted:  # so some may be repeated
                 total = 0.0
                 for k in range(lo, hi):
                     buffer[np.uint64(indices[k])] += data[k]
@@ -100,6 +112,21 @@ def _squared_norms(data, indices, indptr, width, buffer, out):
                 for k in range(lo, hi):
                     buffer[np.uint64(indices[k])] = 0.0
         out[i] = total
+
+
+@compiled
+def _combine(data, indices, indptr, width, beta, out):
+    """``out += X^T beta`` of sparse rows; most of the coefficients may be 0."""
+    for i in range(len(beta)):
+        if beta[i] != 0.0:
+            add_row(data, indices, indptr, width, i, beta[i], out)
+
+
+@compiled
+def _raise(data, indices, indptr, first, end, high):
+    for k in range(np.uint64(indptr[first]), np.uint64(indptr[end])):
+        j = np.uint64(indices[k])
+        high[j] = max(high[j], np.float64(abs(data[k])))
 
 
 class Rows:
@@ -154,6 +181,10 @@ class Rows:
 
     def combined(self, beta: Reals) -> Reals:
         """``X.T @ beta`` in float64; ``beta`` is a vector, or a matrix of several."""
+        if self.sparse and beta.ndim == 1:
+            out = np.zeros(self.shape[1])
+            _combine(self.data, self.indices, self.indptr, self.shape[1], beta, out)
+            return out
         if self.data.dtype == np.float64:
             return np.asarray(self.matrix.T @ beta)
         out = np.zeros((self.shape[1], *beta.shape[1:]))
@@ -167,6 +198,10 @@ class Rows:
         out = np.empty(self.shape[0])
         _squared_norms(self.data, self.indices, self.indptr, self.shape[1], np.zeros(self.shape[1]), out)
         return _read_only(out)
+
+    def raise_to_largest(self, high: Reals, first: int, end: int) -> None:
+        """Raise ``high`` of every feature to its largest absolute value in sparse rows from ``first`` to ``end``."""
+        _raise(self.data, self.indices, self.indptr, first, end, high)
 
     def column_squares(self, weights: Reals) -> Reals:
         """``sum_i weights_i x_ij^2`` of every feature, shape ``(d,)``."""

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...terms import LossTerms, Terms
-from ..oracle import chunks
+from ..chunks import chunks
 from .rows import Rows
 from .subgradient_steps import COLUMNS, CompiledSteps, curvatures
 

@@ -1,9 +1,7 @@
 """Steps of stochastic subgradient methods on rows: each costs what the rows of its batch have of non-zeros.
 
-Every step shrinks all weights, and every average takes a share of all of them. Neither is carried out: the weights are
-``w = scale u + pull h`` with a fixed vector ``h``, their mean is ``p u + q z``, and a step changes the four numbers
-and, at the non-zeros of its rows, ``u`` and ``z`` (Bottou 2010; Xu 2011). Where a number has become small the vectors
-are made anew. Steps with momentum are the exception: they move all weights.
+The weights are those of :mod:`~maxmargin.solvers.scaled_weights`, here with a pull towards a fixed vector ``h`` beside:
+``w = scale u + pull h``. Steps with momentum are the exception: they move all weights.
 """
 
 from __future__ import annotations
@@ -17,6 +15,21 @@ from ..._compiled import compiled
 from ...losses import Exponential, Logistic, MarginLoss, Perceptron
 from ...terms import LossTerms, Terms
 from ..objective import Point
+from ..scaled_weights import (
+    INTERCEPT,
+    MEAN_INTERCEPT,
+    MEAN_U,
+    MEAN_Z,
+    NORM2,
+    PULL,
+    REST,
+    SCALE,
+    VELOCITY,
+    ScaledWeights,
+    into_ball,
+    into_mean,
+    shrink,
+)
 from .rows import Rows, add_row, dot_row
 
 __all__ = ["COLUMNS", "CompiledSteps", "curvatures", "has_compiled_steps"]
@@ -30,8 +43,6 @@ the rows of its batch ``w <- factor w + stride sum_i beta_i x_i``, the same for 
 ``mean <- mean + share (w - mean)``."""
 
 _HINGES, _LOGISTIC, _EXPONENTIAL = range(3)
-_SCALE, _PULL, _P, _Q, _INTERCEPT, _MEAN_INTERCEPT, _NORM2, _VELOCITY, _REST = range(9)
-_SMALL = 1e-6
 _STEEP = 1e3  # of the slopes at margins of 1e8 over those at 1: of a square 1e8
 
 
@@ -51,31 +62,6 @@ def _multiplier(kind, unit, sign, margin, upper, ridge, score):
 
 
 @compiled
-def _make_anew(u, z, state):
-    """Numbers back to 1 and 0; ``u`` are the weights then (without ``h``) and ``z`` is their mean."""
-    scale, p, q = state[_SCALE], state[_P], state[_Q]
-    for j in range(len(z)):
-        z[j] = p * u[j] + q * z[j]
-    for j in range(len(u)):
-        u[j] *= scale
-    state[_SCALE], state[_P], state[_Q] = 1.0, 0.0, 1.0
-
-
-@compiled
-def into_mean(u, z, state, share):
-    """Take the weights into their mean with this share."""
-    if share >= 1.0:
-        for j in range(len(z)):
-            z[j] = 0.0
-        state[_P], state[_Q] = state[_SCALE], 1.0
-    else:
-        state[_P] += share * (state[_SCALE] - state[_P])
-        state[_Q] *= 1.0 - share
-        if state[_Q] < _SMALL:
-            _make_anew(u, z, state)
-
-
-@compiled
 def _steps(
     data, indices, indptr, width, kind, unit, sign, margin, upper, ridge, norm2, order, size, plan, anchor, pull,
     momentum, radius, bias_ridge, u, z, velocity, a, moves, state,
@@ -85,13 +71,13 @@ def _steps(
     for step in range(len(plan)):
         factor, stride, bias_factor, bias_stride, share = plan[step]
         first, last = step * size, min((step + 1) * size, len(order))
-        total = state[_REST]
+        total = state[REST]
         for k in range(first, last):
             i = order[k]
-            score = state[_SCALE] * dot_row(data, indices, indptr, width, i, u) + state[_INTERCEPT]
+            score = state[SCALE] * dot_row(data, indices, indptr, width, i, u) + state[INTERCEPT]
             move = 0.0
             if len(anchor):
-                score += state[_PULL] * pull[i]
+                score += state[PULL] * pull[i]
                 move = -anchor[i]
             for j in range(sign.shape[1]):
                 a[i, j] = _multiplier(kind, unit, sign[i, j], margin[i, j], upper[i, j], ridge[i, j], score)
@@ -108,38 +94,28 @@ def _steps(
                 u[j] += velocity[j]
             for j in range(len(z)):
                 z[j] += share * (u[j] - z[j])
-            push = momentum * state[_VELOCITY] + (bias_factor - 1.0) * state[_INTERCEPT] + bias_stride * total
-            state[_VELOCITY] = push
-            state[_INTERCEPT] += push
-            state[_MEAN_INTERCEPT] += share * (state[_INTERCEPT] - state[_MEAN_INTERCEPT])
+            push = momentum * state[VELOCITY] + (bias_factor - 1.0) * state[INTERCEPT] + bias_stride * total
+            state[VELOCITY] = push
+            state[INTERCEPT] += push
+            state[MEAN_INTERCEPT] += share * (state[INTERCEPT] - state[MEAN_INTERCEPT])
             continue
-        state[_SCALE] *= factor
-        state[_PULL] = factor * state[_PULL] + (1.0 - factor)
-        state[_NORM2] *= factor * factor
-        state[_INTERCEPT] = bias_factor * state[_INTERCEPT] + bias_stride * total
-        if abs(state[_SCALE]) < _SMALL:
-            _make_anew(u, z, state)
+        shrink(u, z, state, factor)
+        state[PULL] = factor * state[PULL] + (1.0 - factor)
+        state[INTERCEPT] = bias_factor * state[INTERCEPT] + bias_stride * total
         for k in range(first, last):
             if moves[k - first] == 0.0:
                 continue
             i, push = order[k], stride * moves[k - first]
             if radius < np.inf:
-                inner = state[_SCALE] * dot_row(data, indices, indptr, width, i, u)
-                state[_NORM2] += push * (2.0 * inner + push * norm2[i])
-            add_row(data, indices, indptr, width, i, push / state[_SCALE], u)
+                inner = state[SCALE] * dot_row(data, indices, indptr, width, i, u)
+                state[NORM2] += push * (2.0 * inner + push * norm2[i])
+            add_row(data, indices, indptr, width, i, push / state[SCALE], u)
             if averaged:
-                add_row(data, indices, indptr, width, i, -push / state[_SCALE] * state[_P] / state[_Q], z)
-        if radius < np.inf:
-            square = state[_NORM2] + bias_ridge * state[_INTERCEPT] ** 2
-            if square > radius * radius:
-                back = radius / np.sqrt(square)
-                state[_SCALE] *= back
-                state[_NORM2] *= back * back
-                if bias_ridge > 0.0:
-                    state[_INTERCEPT] *= back
+                add_row(data, indices, indptr, width, i, -push / state[SCALE] * state[MEAN_U] / state[MEAN_Z], z)
+        into_ball(state, radius, bias_ridge)
         if averaged:
             into_mean(u, z, state, share)
-            state[_MEAN_INTERCEPT] += share * (state[_INTERCEPT] - state[_MEAN_INTERCEPT])
+            state[MEAN_INTERCEPT] += share * (state[INTERCEPT] - state[MEAN_INTERCEPT])
 
 
 def has_compiled_steps(terms: Terms | LossTerms) -> bool:
@@ -169,7 +145,7 @@ def _change_of_slope(loss: MarginLoss) -> float:
     return float((near[4:] - near[:-4]).max())
 
 
-class CompiledSteps:
+class CompiledSteps(ScaledWeights):
     """Weights on their way, by compiled steps on the rows of one problem after another.
 
     Parameters
@@ -207,23 +183,18 @@ class CompiledSteps:
         bias_ridge: float = 0.0,
         mean: Reals | None = None,
     ) -> None:
+        super().__init__(w[:d], averaged=averaged, radius=radius, mean=None if mean is None else mean[:d])
         self.d, self.has_bias = d, len(w) > d
-        self.momentum, self.radius, self.bias_ridge = momentum, radius, bias_ridge
-        self.u = np.array(w[:d], np.float64)
-        mean = w if mean is None else mean
-        self.z = np.array(mean[:d], np.float64) if averaged else np.empty(0)
+        self.momentum, self.bias_ridge = momentum, bias_ridge
         self.velocity = np.zeros(d if momentum > 0.0 else 0)
         self.anchor = self.pull = self.h = np.empty(0)
-        self.state = np.zeros(9)
-        self.state[[_SCALE, _Q]] = 1.0
-        self.state[_NORM2] = float(self.u @ self.u)
         if self.has_bias:
-            self.state[[_INTERCEPT, _MEAN_INTERCEPT]] = w[d], mean[d]
+            self.state[[INTERCEPT, MEAN_INTERCEPT]] = w[d], (w if mean is None else mean)[d]
 
     def turn_to(self, rows: Rows, terms: Terms | LossTerms) -> None:
         """The rows to be visited from now on."""
         self.rows, self.terms, self.losses = rows, terms, _losses(terms)
-        self.a = np.zeros_like(terms.sign)
+        self.a = np.zeros(terms.sign.shape)
         self.norm2 = rows.squared_norms.copy() if self.radius < np.inf else np.empty(0)
 
     def set_anchor(self, point: Point, times: float) -> None:
@@ -233,7 +204,7 @@ class CompiledSteps:
         """
         self.anchor, self.h = self.terms.beta(point.dual), -point.slope[: self.d]
         self.pull = self.rows.scores(self.h)
-        self.state[_REST] = float(self.anchor.sum()) / times
+        self.state[REST] = float(self.anchor.sum()) / times
 
     def take(self, order: Ints, size: int, plan: Reals) -> None:
         """Steps along a plan, each with ``size`` rows of ``order`` (the last one may have fewer)."""
@@ -246,7 +217,7 @@ class CompiledSteps:
 
     def scores(self, rows: Rows) -> Reals:
         """Scores of rows by the weights as they are, where there is no anchor."""
-        return np.asarray(self.state[_SCALE] * rows.scores(self.u) + self.state[_INTERCEPT])
+        return np.asarray(self.state[SCALE] * rows.scores(self.u) + self.state[INTERCEPT])
 
     def release(self) -> None:
         """Let go of the rows."""
@@ -254,29 +225,28 @@ class CompiledSteps:
 
     def settle(self) -> None:
         """Carry out what was put off."""
-        _make_anew(self.u, self.z, self.state)
+        super().settle()
         if len(self.h):
-            self.u += self.state[_PULL] * self.h
-        self.state[_PULL] = 0.0
-        with np.errstate(over="ignore", invalid="ignore"):
-            self.state[_NORM2] = float(self.u @ self.u)
+            self.u += self.state[PULL] * self.h
+            self.measure()
+        self.state[PULL] = 0.0
 
     def last(self) -> Reals:
         """The weights, as a copy."""
-        self.settle()
-        return np.append(self.u, self.state[_INTERCEPT]) if self.has_bias else self.u.copy()
+        w = super().last()
+        return np.append(w, self.state[INTERCEPT]) if self.has_bias else w
 
     def mean(self) -> Reals:
         """Their mean, as a copy."""
-        self.settle()
-        return np.append(self.z, self.state[_MEAN_INTERCEPT]) if self.has_bias else self.z.copy()
+        w = super().mean()
+        return np.append(w, self.state[MEAN_INTERCEPT]) if self.has_bias else w
 
 
 def _losses(terms: Terms | LossTerms) -> tuple[int, float, Reals, Reals, Reals, Reals]:
     """Kind and unit of the loss; sign, margin, upper bound (or cost) and ridge of every term."""
     if isinstance(terms, Terms):
-        return _HINGES, 0.0, *terms
-    zero, c = np.zeros_like(terms.sign), np.ascontiguousarray(terms.c[:, None])
+        return _HINGES, 0.0, *terms.written_out()
+    zero, c = np.zeros(terms.sign.shape), np.ascontiguousarray(terms.c[:, None])
     loss = terms.loss
     if isinstance(loss, Logistic):
         return _LOGISTIC, 1.0 / math.log(loss.base), terms.sign, zero, c, zero

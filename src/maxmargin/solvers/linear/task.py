@@ -16,7 +16,7 @@ from ..deadline import Deadline
 from ..oracle import Evaluation
 from ..warm_dual import warm_dual
 from .intercept import best_intercept
-from .rows import Rows
+from .rows import Rows, square
 
 __all__ = ["DualPoint", "LinearTask"]
 
@@ -53,6 +53,10 @@ class LinearTask:
         :class:`~maxmargin.solvers.kernel.task.KernelTask`.
     signs : bool
         Whether the task loss is a wrong sign, at the cost of a score of 0 (classification); else it is the loss itself.
+    known : tuple of two float64 arrays, or None
+        Weights of the features to begin with, and their products with the rows, where these are at hand.
+    moved : bool
+        Whether the problem to begin with differs by its ``C`` alone.
     dual_point : DualPoint
         The highest one that :meth:`from_dual` has met; at first 0.
     """
@@ -74,12 +78,14 @@ class LinearTask:
     examples: Ints = field(init=False)
     c: Reals = field(init=False)
     dual_point: DualPoint = field(init=False, repr=False)
+    known: tuple[Reals, Reals] | None = field(default=None, init=False, repr=False)
+    moved: bool = field(default=False, init=False)
     last: tuple[Reals, Reals] | None = field(default=None, init=False, repr=False)
     sums: tuple[Reals, Reals] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.examples = np.arange(len(self.weight))
-        nothing = self.terms.gain(np.zeros_like(self.terms.sign))
+        nothing = self.terms.gain(np.zeros(self.terms.sign.shape))
         self.dual_point = DualPoint(nothing, np.zeros(len(self.weight)), np.zeros(self.n_weights))
         with np.errstate(over="ignore"):  # refused by the outer loop
             self.c = self.C * self.weight
@@ -107,7 +113,7 @@ class LinearTask:
     def penalty(self, w: Reals) -> float:
         """``1/2 |w|^2``, with the intercept in it where it is penalised."""
         d = self.rows.shape[1] - len(self.thresholds)
-        value = 0.5 * float(w[:d] @ w[:d])
+        value = 0.5 * float(square(w[:d]))
         if len(self.thresholds):
             return value + float(self.thresholds @ w[d:])
         if self.intercept == "penalized":
@@ -130,6 +136,8 @@ class LinearTask:
 
     def products(self, w: Reals) -> Reals:
         """``X w`` for weights of the features, read-only; those of the last weights are not computed again."""
+        if self.known is not None and np.array_equal(self.known[0], w):
+            return self.known[1]
         if self.last is None or not np.array_equal(self.last[0], w):
             self._remember(w, self.rows.scores(w))
         assert self.last is not None
@@ -150,18 +158,25 @@ class LinearTask:
         """The dual point to begin with, shape ``(n, m)``: 0, or one near that of a warm start."""
         terms, warm = self.terms, self.warm
         if warm is None or warm.beta is None or not isinstance(terms, Terms):
-            return np.zeros_like(terms.sign)
+            return np.zeros(terms.sign.shape)
 
-        def square(beta: Reals) -> float:
-            return 2.0 * self.penalty(self.weights_of(beta))
+        def length(beta: Reals) -> float:
+            value = float(square(self.sums_of(beta)))
+            return value + (self.scale * float(beta.sum())) ** 2 if self.intercept == "penalized" else value
 
-        return warm_dual(terms, warm.beta, square, balanced=self.intercept == "free")
+        return warm_dual(terms, warm.beta, length, balanced=self.intercept == "free")
+
+    def sums_of(self, beta: Reals) -> Reals:
+        """``X^T beta``, read-only. The coefficients are kept: leave them as they are."""
+        if self.sums is None or not np.array_equal(self.sums[0], beta):
+            sums = self.rows.combined(beta)
+            sums.flags.writeable = False
+            self.sums = (beta, sums)
+        return self.sums[1]
 
     def weights_of(self, beta: Reals) -> Reals:
         """Weights of a dual point; 0 for a free intercept. The coefficients are kept: leave them as they are."""
-        if self.sums is None or not np.array_equal(self.sums[0], beta):
-            self.sums = (beta, self.rows.combined(beta))
-        w = self.sums[1]
+        w = self.sums_of(beta)
         if self.intercept == "none":
             return w.copy()
         return np.append(w, self.scale**2 * float(beta.sum()) if self.intercept == "penalized" else 0.0)

@@ -1,7 +1,7 @@
 """Steps of stochastic subgradient methods on rankings, a query for each: many of them for each call.
 
 A step sorts the documents of its queries, counts their short pairs (:mod:`~.pairs`), and moves the weights that these
-documents have features for, see :mod:`~maxmargin.solvers.structured_steps`.
+documents have features for, see :mod:`~maxmargin.solvers.scaled_weights`.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from ..._compiled import compiled
 from ..linear.rows import add_row, dot_row
-from ..linear.subgradient_steps import _SCALE, CompiledSteps
 from ..objective import Objective
-from ..structured_steps import move
+from ..scaled_weights import SCALE, ScaledWeights, move
 from .pairs import short_pairs, sort_queries
 
 __all__ = ["RankingSteps"]
@@ -38,7 +37,7 @@ def _steps(
             lo, m = start[q], start[q + 1] - start[q]
             f, ends[1], mean = scores[:m], m, 0.0
             for k in range(m):
-                f[k] = state[_SCALE] * dot_row(data, indices, indptr, width, documents[lo + k], u)
+                f[k] = state[SCALE] * dot_row(data, indices, indptr, width, documents[lo + k], u)
                 mean += f[k] / m
             for k in range(m):
                 f[k] -= mean
@@ -76,7 +75,7 @@ def _steps(
         a[len(u)] += offset
 
 
-class RankingSteps(CompiledSteps):
+class RankingSteps(ScaledWeights):
     """Weights on their way, by compiled steps on the queries of a ranking.
 
     Parameters
@@ -85,7 +84,7 @@ class RankingSteps(CompiledSteps):
     w : float64 array of shape (d,)
         Where to begin.
     averaged, radius
-        As of :class:`~maxmargin.solvers.linear.subgradient_steps.CompiledSteps`.
+        As of :class:`~maxmargin.solvers.scaled_weights.ScaledWeights`.
 
     Attributes
     ----------
@@ -94,7 +93,7 @@ class RankingSteps(CompiledSteps):
     """
 
     def __init__(self, objective: Objective, w: Reals, *, averaged: bool, radius: float) -> None:
-        super().__init__(w, len(w), averaged=averaged, radius=radius)
+        super().__init__(w, averaged=averaged, radius=radius)
         self.task, self.a = objective.task, objective.no_dual()
         self.cost = self.task.C * self.task.factor
 

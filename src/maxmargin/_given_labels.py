@@ -1,0 +1,163 @@
+"""Labels of sequences as given: one label, several that a token may have, or none; as numbers and as masks."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Set as AnySet
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._estimator import LabelIndex, check_label
+from .errors import DataError
+
+__all__ = ["GivenLabels", "allowed_labels", "given_labels", "labels_of"]
+
+Ints = NDArray[np.int64]
+
+
+@dataclass
+class GivenLabels:
+    """What training is told of the label of every token.
+
+    Attributes
+    ----------
+    index : LabelIndex
+        All labels that are named, also those within sets alone.
+    flat : int64 array of shape (n_tokens,)
+        Numbers of the labels, -1 where no single one is given.
+    sets : dict of int and list of int
+        Tokens with several labels to choose from, and the numbers of these.
+    """
+
+    index: LabelIndex
+    flat: Ints
+    sets: dict[int, list[int]]
+
+    def candidates(self) -> NDArray[np.bool_]:
+        """Labels that each token may have, of shape (n_tokens, n_labels)."""
+        out = np.ones((len(self.flat), len(self.index)), bool)
+        known = np.flatnonzero(self.flat >= 0)
+        out[known] = False
+        out[known, self.flat[known]] = True
+        for token, numbers in self.sets.items():
+            out[token] = False
+            out[token, numbers] = True
+        return out
+
+
+def labels_of(labels: Any, i: int, *, sets: bool = False) -> list[Any]:
+    """Labels of sequence ``i`` as a list of Python values.
+
+    Parameters
+    ----------
+    sets : bool
+        Whether an entry may be a set of labels.
+
+    Raises
+    ------
+    DataError
+        Where something cannot be a label; names the token.
+    """
+    if isinstance(labels, str | bytes) or not hasattr(labels, "__len__"):
+        raise DataError(f"labels of sequence {i} are a {type(labels).__name__}; give a list with one label a token")
+    out = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
+    for t, label in enumerate(out):
+        if sets and isinstance(label, set):
+            _check_set(label, f"sequence {i}, token {t}")
+        else:
+            check_label(label, f"sequence {i}, token {t}")
+    return out
+
+
+def _check_set(labels: set[Any], where: str) -> None:
+    if not labels:
+        raise DataError(f"{where}: the set of labels is empty; None stands for an unknown label")
+    if None in labels:
+        raise DataError(f"{where}: None is in a set of labels; None alone stands for an unknown label")
+    for label in labels:
+        check_label(label, where)
+
+
+def given_labels(y: Sequence[Sequence[Any]], n_tokens: int) -> GivenLabels:
+    """Labels of training as numbers.
+
+    A set holds the labels that its token may have. So does a frozenset, where each of its members is named as a label
+    elsewhere in ``y``, by itself or within a set; otherwise it is a label itself, as other hashable values are.
+
+    Parameters
+    ----------
+    y : list of lists of labels, as :func:`labels_of` gives them
+    n_tokens : int
+        How many labels there are.
+
+    Raises
+    ------
+    DataError
+        When no label is named at all.
+    """
+    flat: list[Any] = [label for sequence in y for label in sequence]
+    sets: dict[int, AnySet[Any]] = {}
+    if any(isinstance(label, set | frozenset) for label in flat):
+        named = {label for label in flat if label is not None and not isinstance(label, set)}
+        named = named.union(*(label for label in flat if isinstance(label, set)))
+        for token, label in enumerate(flat):
+            if isinstance(label, set) or (isinstance(label, frozenset) and label and label <= named):
+                sets[token], flat[token] = label, None
+    index = LabelIndex(
+        label
+        for token, given in enumerate(flat)
+        for label in ((given,) if given is not None else sorted(sets.get(token, ()), key=repr))  # sets have no order
+    )
+    if not len(index):
+        raise DataError("no label is known: there is nothing to learn from")
+    number = index.number
+    numbers = np.fromiter((-1 if label is None else number[label] for label in flat), np.int64, n_tokens)
+    for token in [token for token, several in sets.items() if len(several) == 1]:
+        (label,) = sets.pop(token)
+        numbers[token] = number[label]
+    return GivenLabels(index, numbers, {token: sorted(map(number.__getitem__, each)) for token, each in sets.items()})
+
+
+def allowed_labels(known: Sequence[Any], start: Ints, number: Mapping[Hashable, int]) -> NDArray[np.bool_]:
+    """What a prediction is told, of shape (n_tokens, n_labels).
+
+    Parameters
+    ----------
+    known : list of sequences
+        For every token its label, a set or list of labels, or None; or None for a sequence of which nothing is known.
+    start : int64 array of shape (n_sequences + 1,)
+    number : mapping of labels to their numbers
+
+    Raises
+    ------
+    DataError
+        For lengths that do not fit and for labels that the model does not know; names the token.
+    """
+    if len(known) != len(start) - 1:
+        raise DataError(f"known has {len(known)} sequences and X has {len(start) - 1}")
+    allowed = np.ones((int(start[-1]), len(number)), bool)
+    for i, labels in enumerate(known):
+        if labels is None:
+            continue
+        if isinstance(labels, str | bytes) or not hasattr(labels, "__len__"):
+            raise DataError(f"known: sequence {i} is a {type(labels).__name__}; give a list with one entry a token")
+        if len(labels) != start[i + 1] - start[i]:
+            raise DataError(f"known: sequence {i} has {len(labels)} entries for {start[i + 1] - start[i]} tokens")
+        for t, label in enumerate(labels):
+            if label is None:
+                continue
+            several = isinstance(label, set | list) or (isinstance(label, frozenset) and label not in number)
+            try:
+                numbers = [number[each] for each in (label if several else [label])]
+            except KeyError as error:
+                raise DataError(f"known: sequence {i}, token {t}: the model has no label {error.args[0]!r}") from None
+            except TypeError:
+                raise DataError(
+                    f"known: sequence {i}, token {t}: {label!r:.40} is neither a label nor a set of labels"
+                ) from None
+            allowed[start[i] + t] = False
+            allowed[start[i] + t, numbers] = True
+    return allowed
