@@ -117,6 +117,8 @@ class SVMPath:
         """
         if (C is None) == (k is None):
             raise ValueError("give either a value C of the grid or a position k")
+        if k is not None and not (isinstance(k, numbers.Integral) and -len(self) <= k < len(self)):
+            raise IndexError(f"position k={k!r} is none of the {len(self)} on the path")
         if k is None:
             assert C is not None
             k = int(np.abs(np.log(self.Cs) - np.log(C)).argmin()) if C > 0 else 0
@@ -153,7 +155,7 @@ class SVMPath:
             out.coef_ = np.concatenate(self.coef_)
             return out
         out.support_, out.support_vectors_ = self.support_, self._points
-        out.dual_coef_ = self.dual_coef_.reshape(-1, len(out.support_))
+        out.dual_coef_ = self.dual_coef_.reshape(self.intercept_.size, len(out.support_))
         return out
 
     def __str__(self) -> str:
@@ -183,16 +185,10 @@ class _Scored:
         return self._known
 
 
-class _ScoredClassifier(_Scored, SVMClassifier):
-    pass
-
-
-class _ScoredRegressor(_Scored, SVMRegressor):
-    pass
-
-
 def _with_scores(model: Any, scores: Reals) -> Any:
-    out: Any = _ScoredRegressor() if isinstance(model, SVMRegressor) else _ScoredClassifier()
+    machine = SVMRegressor if isinstance(model, SVMRegressor) else SVMClassifier
+    # of the machine's name, which messages of scikit-learn's scorers show
+    out: Any = type(machine.__name__, (_Scored, machine), {})()
     out.__dict__.update(vars(model))
     out._known = scores
     return out
@@ -346,7 +342,7 @@ def _path_of(grid: Reals, models: list[Any], errors: Reals, data: Any) -> SVMPat
         used = np.flatnonzero(np.isin(data.order, np.concatenate([model.support_ for model in models])))
         used = used[np.argsort(data.order[used])]
         beta = np.zeros((len(data.order), len(models) * P))
-        beta[used] = _dual_coef(models, data.order[used]).reshape(-1, len(used)).T
+        beta[used] = _dual_coef(models, data.order[used]).reshape(len(models) * P, len(used)).T
         assert data.kernel is not None
         products = data.values.combined(data.kernel, data.X, beta)
         products -= data.kernel.plus * beta.sum(0)  # the constant feature of a penalised intercept

@@ -311,11 +311,10 @@ default="epsilon_insensitive"
         self, data: EncodedValues, solver: Any, ends: Ends
     ) -> tuple[list[Result], list[HardMargin | None]]:
         terms, d = self._terms(data.target, self._costs(data.weight)), data.X.shape[1]
-        known = ends.known_start()
-        warm = None
-        if known is None:
-            warm = ends.start(data.order, d + bool(self.fit_intercept)) or self._start_in_tube(data.target, d)
-        folded = data.folded
+        folded, warm = data.folded, self._start_in_tube(data.target, d)
+        known = ends.known_start() if warm is None else None
+        if warm is None and known is None:
+            warm = ends.start(data.order, d + bool(self.fit_intercept))
         result = self._fit_linear(folded, terms, data.weight, solver, signs=False, warm=warm, known=known)
         mine = folded.rows.shape[1]
         self.coef_ = folded.original(result.w, np.zeros(d))
@@ -340,7 +339,7 @@ default="epsilon_insensitive"
         kernel, n, C = data.kernel, len(order), float(self.C)
         if self.nu is None:
             terms = self._terms(target, self._costs(weight))
-            warm = ends.start(order, int(self._intercept == "free")) or self._start_in_tube(target, len(target))
+            warm = self._start_in_tube(target, len(target)) or ends.start(order, int(self._intercept == "free"))
             result = self._fit_kernel(kernel, X, terms, weight, solver, C=C, signs=False, warm=warm, values=data.values)
             self.intercept_ = self._intercept_of(result.w[:n], result.w[n:])
             self.epsilon_ = self._tube[1]

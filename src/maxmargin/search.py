@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+import itertools
+from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -21,6 +22,7 @@ from ._class_weight import without_zero_classes
 from ._estimator import check_sample_weight
 from ._kernel_machine import points_of
 from .errors import DataError
+from .kernels import check_precomputed
 from .losses import EpsilonInsensitive, MarginLoss
 from .path import MACHINES, SVMPath, grid_of_C, svm_path
 from .structures.base import check_magnitude
@@ -58,9 +60,13 @@ class _Search(BaseEstimator):
         scorer = check_scoring(self._machine(), scoring=self.scoring)
         check_sparse(X)
         rows, truth, weight, parameters = self._checked(X, y, sample_weight)
+        if self._precomputed:
+            check_precomputed(rows)
         scores: list[list[float]] = []
         for train, test in self._folds(rows, truth):
             s = None if weight is None else weight[train]
+            if s is not None and not s.any():
+                raise DataError(f"no training row of fold {len(scores)} has positive weight; use other folds")
             path = svm_path(
                 points_of(self.kernel, rows, train), truth[train], grid, task=self._task, sample_weight=s, **parameters
             )
@@ -72,10 +78,18 @@ class _Search(BaseEstimator):
                 if _takes_weights(scorer):
                     known = {"sample_weight": weight[test]}
             scores.append([float(scorer(model, held_out, truth[test], **known)) for model in path.scored(held_out)])
+        if not scores:
+            raise DataError(f"cv={self.cv!r:.80} gives no folds")
         self.Cs_, self.scores_ = grid, np.array(scores)
         mean = self.scores_.mean(0)
         if not np.isfinite(mean).all():
-            raise ValueError(f"the scores on held-out rows are no numbers at C={grid[~np.isfinite(mean)][0]:g}")
+            few = (
+                "; r2 needs two held-out rows in a fold" if self.scoring is None and self._task == "regression" else ""
+            )
+            raise ValueError(
+                f"the scores on held-out rows are no numbers at C={grid[~np.isfinite(mean)][0]:g}; use other folds or "
+                f"another scoring{few}"
+            )
         best = np.flatnonzero(mean >= mean.max() - _ROUNDING * abs(mean.max()))
         k = int(best[grid[best].argmin()])
         self.path_ = svm_path(X, y, grid, task=self._task, sample_weight=sample_weight, **self._parameters())
@@ -88,10 +102,21 @@ class _Search(BaseEstimator):
     def _folds(self, X: Any, truth: NDArray[Any]) -> Iterator[tuple[Ints, Ints]]:
         """Rows to train on and rows held out; masks are made positions."""
         splitter = check_cv(self.cv, truth, classifier=self._task == "classification")
-        folds: Iterable[Any] = splitter.split(X, truth)
-        everything = np.arange(len(truth))
-        for train, test in folds:
-            yield everything[train], everything[test]
+        folds, everything = iter(splitter.split(X, truth)), np.arange(len(truth))
+        for k in itertools.count():
+            try:
+                train, test = next(folds)
+                pair = everything[train], everything[test]
+            except StopIteration:
+                return
+            except (IndexError, TypeError) as error:
+                raise DataError(
+                    f"fold {k} of cv is no pair of training rows and held-out rows of {len(truth)}: {error}"
+                ) from None
+            for rows, what in zip(pair, ("training", "held-out"), strict=True):
+                if not len(rows):
+                    raise DataError(f"fold {k} of cv has no {what} rows")
+            yield pair
 
     def _parameters(self) -> dict[str, Any]:
         """Those of the machine."""
@@ -115,6 +140,8 @@ class _Search(BaseEstimator):
 
     def __getattr__(self, name: str) -> Any:
         """Fitted attributes of the model."""
+        if name == "path_" and "estimator_" in vars(self):
+            raise AttributeError(f"this {type(self).__name__} was loaded, and model files keep no path_: fit again")
         if name.endswith("_") and not name.startswith("_") and "estimator_" in vars(self):
             return getattr(self.estimator_, name)
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")

@@ -109,6 +109,18 @@ def test_a_warm_start_ends_with_the_optimum_of_its_own_problem(
 
 
 @pytest.mark.parametrize("solver", BY_ROWS)
+def test_a_warm_start_from_weights_a_hundred_times_too_large(solver: str) -> None:
+    rng = np.random.default_rng(3)
+    rows = rng.normal(size=(80, 4))
+    y = np.clip(np.round(rows @ [1.0, 2.0, 0.0, 1.0]), -2, 2).astype(int)
+    model = MulticlassSVM(1e4, warm_start=True, random_state=0, solver=solver).fit(rows / 100.0, y)
+    found = model.set_params(C=1.0).fit(rows[:70], y[:70]).certificate_
+    cold = MulticlassSVM(1.0, random_state=0, solver=solver).fit(rows[:70], y[:70]).certificate_
+    assert found.status.ok
+    assert found.primal == pytest.approx(cold.primal, rel=2e-3)
+
+
+@pytest.mark.parametrize("solver", BY_ROWS)
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
 @pytest.mark.parametrize("penalized", [None, True])
 def test_the_same_problem_again_is_known(penalized: bool | None, form: Any, solver: str) -> None:

@@ -177,6 +177,6 @@ def test_too_many_features_for_a_matrix_of_them() -> None:
     """Refused before the memory is asked for; the automatic choice never comes to it."""
     X = sp.random(50, 30_000, density=1e-3, format="csr", random_state=0)
     y = np.arange(50) % 2
-    with pytest.raises(DataError, match=r"interior_point is for up to 20000 features; there are 30000: use solver='co"):
+    with pytest.raises(DataError, match=r"interior_point is for up to 10000 features; there are 30000: use solver='co"):
         SVMClassifier(solver="interior_point").fit(X, y)
     assert SVMClassifier(random_state=0).fit(X, y).solver_ == "coordinate_ascent"

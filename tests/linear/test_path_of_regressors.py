@@ -75,6 +75,21 @@ def test_limits() -> None:
     assert np.abs(path.predict(X[:4])[1] - Y[:4]).max() <= 0.05 * (1 + 1e-6)
 
 
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "precomputed"])
+def test_no_row_supports_a_model(kernel: str) -> None:
+    """All targets are within the tube at every C, or the same."""
+    rows = X @ X.T if kernel == "precomputed" else X
+    for y, epsilon in ((Y, 100.0), (np.full(len(Y), 3.0), 0.1)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            path = svm_path(rows, y, [0.1, 10.0], task="regression", kernel=kernel, epsilon=epsilon)
+            search = SVMRegressorCV([0.1, 10.0], cv=3, kernel=kernel, epsilon=epsilon, random_state=0).fit(rows, y)
+        assert path.norms.tolist() == [0.0, 0.0]
+        assert path.predict(rows) == pytest.approx(np.full((2, len(Y)), 0.5 * (y.max() + y.min())))
+        assert np.ptp(search.predict(rows)) == 0.0
+        assert "|w|" in str(path)
+
+
 def test_weights_are_copies_and_rows_may_be_sparse() -> None:
     weight = RNG.integers(0, 3, len(X))
     copies = np.repeat(np.arange(len(X)), weight)
@@ -181,3 +196,35 @@ def test_wrong_inputs_to_a_search() -> None:
         SVMRegressorCV().predict(X)
     with pytest.raises(AttributeError, match="SVMRegressorCV has no attribute 'coef_'"):
         _ = SVMRegressorCV().coef_
+
+
+def test_folds_that_are_none() -> None:
+    for cv, message in (
+        ([], r"cv=\[\] gives no folds"),
+        ([1, 2], "fold 0 of cv is no pair of training rows and held-out rows of 60"),
+        ([(np.arange(30), np.arange(70))], "fold 0 of cv is no pair"),
+        ([(np.arange(30), np.arange(0))], "fold 0 of cv has no held-out rows"),
+    ):
+        with pytest.raises(DataError, match=message):
+            SVMRegressorCV([0.1, 1.0], cv=cv).fit(X, Y)
+    weight = np.zeros(len(X))
+    weight[FOLDS[0][1]] = 1.0
+    with pytest.raises(DataError, match="no training row of fold 0 has positive weight"):
+        SVMRegressorCV([0.1], cv=FOLDS).fit(X, Y, sample_weight=weight)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(ValueError, match="r2 needs two held-out rows in a fold"):
+            SVMRegressorCV([0.1], cv=len(X)).fit(X, Y)
+    with pytest.raises(DataError, match="square"):
+        SVMRegressorCV([0.1], cv=3, kernel="precomputed").fit(X, Y)
+
+
+def test_what_a_path_has_not(tmp_path: Path) -> None:
+    for k in (4, -5, 1.5):
+        with pytest.raises(IndexError, match=f"position k={k} is none of the 4 on the path"):
+            path_of().model(k=k)  # type: ignore[arg-type]
+    save_model(SVMRegressorCV([0.1], cv=2).fit(X, Y), tmp_path / "m")
+    with pytest.raises(AttributeError, match="model files keep no path_"):
+        _ = load_model(tmp_path / "m").path_
+    with pytest.raises(Exception, match="SVMRegressor has none"):
+        SVMRegressorCV([0.1], cv=2, scoring="roc_auc").fit(X, Y)

@@ -198,7 +198,8 @@ class MulticlassTask:
             square = float(W.ravel() @ W.ravel())
             gain = float((self.costs[self.target] * a).sum())
             gain -= float(biases @ W[-1])  # 0 without free intercepts
-            step = min(1.0, gain / square) if square > 0.0 else 1.0
+            # not against the direction, out of the simplices: multipliers of another problem can make the gain negative
+            step = min(1.0, max(gain, 0.0) / square) if square > 0.0 else 1.0
             value = step * gain - 0.5 * step * step * square
             if value > highest:
                 best, highest = (alone + step * (a - alone), step * W, biases), value

@@ -28,7 +28,7 @@ from .task import LinearTask
 __all__ = ["InteriorPoint", "InteriorRun"]
 
 Reals = NDArray[np.float64]
-MOST_WEIGHTS = 20_000  # matrices of 3.2 GB
+MOST_WEIGHTS = 10_000  # matrices of 0.8 GB; with 18,806 the factorisation of OpenBLAS crashes in two threads
 _TO_BOUNDARY = 0.995
 _FAR = 0.1
 # of a warm start: sum of the products of variables and multipliers over the objective (measured)

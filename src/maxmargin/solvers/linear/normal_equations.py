@@ -94,6 +94,6 @@ def _factor(matrix: Reals) -> tuple[Reals, bool]:
 
 def to_zero(x: Reals, dx: Reals) -> float:
     """The largest step of at most 1 that keeps ``x + step dx`` from falling below 0."""
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratio = np.where(dx < 0.0, -x / dx, 1.0)
     return min(1.0, float(ratio.min(initial=1.0)))
