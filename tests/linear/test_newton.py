@@ -12,6 +12,7 @@ from scipy.special import expit
 from sklearn import datasets
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
+from maxmargin import SVMClassifier
 from maxmargin.errors import DataError
 from maxmargin.kernels import make_kernel
 from maxmargin.losses import CustomLoss, Exponential, Hinge, Logistic, MarginLoss, Perceptron, SquaredHinge
@@ -380,3 +381,19 @@ def test_a_line_is_searched(slope: Any) -> None:
 def test_a_line_that_does_not_fall_is_left_alone() -> None:
     assert line_minimum(lambda t: 1.0, 0.0) == line_minimum(lambda t: 1.0, 1.0) == 0.0
     assert line_minimum(lambda t: np.nan, -1.0) == 0.0
+
+
+@pytest.mark.parametrize("weight", [[1.0, 3.0], [1.0, 50.0]])
+@pytest.mark.parametrize("C", [1.0, 100.0, 1e4, 1e6])
+def test_a_loss_without_curvature_on_either_side_is_left_to_the_bundle_method(C: float, weight: list[float]) -> None:
+    """Two points, and a hinge rounded off between 0 and 1: apart from that Newton's method sees no intercept."""
+    loss = CustomLoss(
+        lambda t: np.where(t >= 1.0, 0.0, np.where(t < 0.0, 0.5 - t, 0.5 * (1.0 - t) ** 2)),
+        lambda t: np.where(t >= 1.0, 0.0, np.where(t < 0.0, -1.0, t - 1.0)),
+        lambda t: np.where((t >= 0.0) & (t < 1.0), 1.0, 0.0),
+    )
+    rows, y = [[0.0], [1.0]], [0, 1]
+    found = SVMClassifier(C, loss=loss, tol=1e-6).fit(rows, y, weight).certificate_
+    other = SVMClassifier(C, loss=loss, tol=1e-6, solver="bundle").fit(rows, y, weight).certificate_
+    assert found.status.ok
+    assert found.primal == pytest.approx(other.primal, rel=2e-6)

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...losses import Exponential, Logistic
 from ...terms import Terms
 from ..base import Run, Solver, Step, WarmStart
 from ..bundle import Bundle
@@ -39,13 +40,29 @@ _WIDEST = 4000
 # when shrunk rows are taken back the gap jumps for a pass or two: later on, one slow look does not decide
 _IN_A_ROW, _EARLY = 3, 32
 _LESS = 0.99
+_OF_NEWTON = 100.0  # passes: most losses take a few dozen, and the bundle method as many again
+
+
+class _First(NamedTuple):
+    """What is said of the method that comes first."""
+
+    name: str
+    reason: str
+    slow: str
+
+
+_SWEEPS = _First(
+    "coordinate ascent", "its passes are cheap and it converges fast here", "unscaled features or a large C"
+)
+_OWN = _First("Newton's method", "the loss is smooth and no sum of hinges", "curvature that vanishes, or a large C")
 
 
 @dataclass(frozen=True)
 class Automatic:
     """Coordinate ascent, then an interior point method where that is the shorter way.
 
-    Losses that are no sums of hinges are for Newton's method, or, where they have kinks, for the bundle method.
+    Losses that are no sums of hinges are for Newton's method, or, where they have kinks, for the bundle method, which
+    also takes over from Newton's where the curvature of a user's own loss tells too little.
     """
 
     @property
@@ -59,6 +76,8 @@ class Automatic:
             return _Switching(task, CrammerSinger(), MulticlassInteriorPoint(), multiclass_in_passes(task))
         if isinstance(task.terms, Terms):
             return _Switching(task, CoordinateAscent(), InteriorPoint(), interior_point_in_passes(task))
+        if task.terms.smooth and type(task.terms.loss) not in (Logistic, Exponential):
+            return _Switching(task, Newton(), Bundle(), _OF_NEWTON, _OWN)
         run: Run = (Newton() if task.terms.smooth else Bundle()).start(task)
         run.reason = f"the loss {'is smooth' if task.terms.smooth else 'has kinks'} and no sum of hinges"
         return run
@@ -82,19 +101,21 @@ class _Left(Run):
 
 
 class _Switching(Run):
-    """``first`` is coordinate ascent, ``second`` an interior point method that costs ``budget`` passes of it."""
+    """``first`` has cheap passes, as coordinate ascent; ``second``, an interior point method, costs ``budget`` of them."""
 
     task: Any
 
-    def __init__(self, task: LinearTask | MulticlassTask, first: Solver, second: Solver, budget: float) -> None:
-        self.task = task
+    def __init__(
+        self, task: LinearTask | MulticlassTask, first: Solver, second: Solver, budget: float, told: _First = _SWEEPS
+    ) -> None:
+        self.task, self.told = task, told
         self.second, self.budget = second, budget
         if task.warm is not None and task.warm.solver == second.name and not _is_easier(task):
             self.run: Run = second.start(task)
             self.label, self.reason = second.name, "the fit that this one begins with ended with it"
         else:
             self.run = first.start(task)
-            self.label, self.reason = first.name, "its passes are cheap and it converges fast here"
+            self.label, self.reason = first.name, told.reason
         self.optimism = self.run.optimism
         self.gaps: list[float] = []
         self.slow, self.work, self.looks = 0, 0.0, 0
@@ -133,14 +154,14 @@ class _Switching(Run):
         self.run = self.second.start(task)
         self.label = self.second.name
         self.reason = (
-            f"coordinate ascent would take about {remaining:.0f} more passes (unscaled features or a large C); "
+            f"{self.told.name} would take about {remaining:.0f} more passes ({self.told.slow}); "
             + (
                 f"this costs as much as {self.budget:.0f}"
                 if remaining > self.budget or self.work >= self.budget
                 else f"more than the {_MOST} there are by default"
             )
             if remaining < math.inf
-            else "coordinate ascent stands still (unscaled features or a large C)"
+            else f"{self.told.name} stands still ({self.told.slow})"
         )
 
     def change_way(self) -> bool:
