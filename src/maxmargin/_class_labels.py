@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Hashable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 
-from ._estimator import LabelIndex, check_lengths, check_one_kind, check_sample_weight, labels_as_given
+from ._class_weight import class_factors
+from ._estimator import LabelIndex, check_label, check_lengths, check_one_kind, check_sample_weight, labels_as_given
 from .errors import DataError
 
-__all__ = ["ClassLabels", "Classifier", "classes_in", "classes_part"]
+__all__ = ["ClassLabels", "Classifier", "KnownLabels", "all_classes", "classes_in", "classes_part"]
 
 Ints = NDArray[np.int64]
 
@@ -36,10 +38,12 @@ class ClassLabels:
     Raises
     ------
     DataError
-        Where text and numbers are mixed, something cannot be a label, or ``class_weight`` does not fit such labels.
+        Where text and numbers are mixed, something cannot be a label, ``y`` is neither a list nor an array, or
+        ``class_weight`` does not fit such labels.
     """
 
     def __init__(self, y: Any, class_weight: Any = None) -> None:
+        _check_one_each(y)
         given = labels_as_given(y)
         self.class_weight = class_weight
         self._given, self._index = given, LabelIndex(given or ())
@@ -70,6 +74,61 @@ class ClassLabels:
         return classes if self._given is None else _objects([self._index.labels[k] for k in classes.tolist()])
 
 
+class KnownLabels:
+    """Labels where the classes are known already: of the next piece of a stream, or of the data of a fit once more.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        Labels as given.
+    classes : array of shape (n_classes,)
+        As :func:`all_classes` or a fit gave them.
+
+    Attributes
+    ----------
+    y : array-like of shape (n,)
+        For scikit-learn's checks: the labels, or the numbers of their classes.
+
+    Raises
+    ------
+    DataError
+        Where text and numbers are mixed, something cannot be a label, or ``y`` is neither a list nor an array.
+    """
+
+    def __init__(self, y: Any, classes: NDArray[Any]) -> None:
+        _check_one_each(y)
+        given = labels_as_given(y)
+        if given is None and y is not None and not _is_plain(classes):
+            given = _listed(y)  # a piece of text alone, where None is a class too
+        self._classes, self._given, self._index = classes, given, LabelIndex(classes.tolist())
+        if given is None:
+            check_one_kind(y)
+            self.y: Any = _plain(y)
+        else:
+            self.y = self._index.numbers(given)
+
+    def numbers(self, checked: NDArray[Any]) -> Ints:
+        """The places of the checked labels among the classes, -1 for one that is none of them."""
+        if self._given is not None:
+            return checked.astype(np.int64)
+        classes = self._classes
+        if (checked.dtype.kind in "UO") != (classes.dtype.kind in "UO"):  # NumPy would compare numbers as text
+            return np.full(len(checked), -1)
+        at = np.minimum(np.searchsorted(classes, checked), len(classes) - 1)
+        return np.where(classes[at] == checked, at, -1)
+
+    def label(self, i: int, checked: NDArray[Any]) -> Any:
+        """The label of row ``i`` as given."""
+        return checked[i : i + 1].tolist()[0] if self._given is None else self._given[i]
+
+    def factors(self, class_weight: Any, number: Ints, used: NDArray[np.bool_]) -> NDArray[np.float64] | None:
+        """Factors of the classes, of rows with these :meth:`numbers`; see :func:`~._class_weight.class_factors`."""
+        every = np.arange(len(self._classes))
+        if isinstance(class_weight, dict):  # names classes that this piece may lack
+            return class_factors(_by_number(class_weight, self._index), every, every, np.ones(len(every), np.bool_))
+        return class_factors(class_weight, every, number, used)
+
+
 class Classifier(ClassifierMixin):
     """scikit-learn's classifier, whose score knows labels of any type."""
 
@@ -81,8 +140,9 @@ class Classifier(ClassifierMixin):
         Raises
         ------
         DataError
-            When the numbers of rows and labels differ, or for bad weights.
+            When the numbers of rows and labels differ, for what cannot be labels, or for bad weights.
         """
+        _check_one_each(y)
         labels = labels_as_given(y)
         predicted: NDArray[Any]
         if labels is None and _is_plain(self.classes_):
@@ -93,6 +153,27 @@ class Classifier(ClassifierMixin):
         check_lengths(predicted, labels, "rows")
         right = [bool(found == label) for found, label in zip(predicted.tolist(), labels, strict=True)]
         return float(np.average(right, weights=check_sample_weight(sample_weight, len(right))))
+
+
+def all_classes(classes: Any) -> NDArray[Any]:
+    """Classes as given, each once, in the order that a fit gives them: sorted, or of their first occurrence.
+
+    Raises
+    ------
+    DataError
+        As for labels.
+    """
+    try:
+        _check_one_each(classes, "classes")
+        given = labels_as_given(classes)
+        if given is None:
+            check_one_kind(classes)
+    except DataError as error:  # lines about labels begin with their name
+        text = str(error)
+        raise DataError(f"classes{text[1:]}" if text.startswith(("y[", "y ")) else text) from None
+    if given is None:
+        return np.unique(np.asarray(_plain(classes)))
+    return _objects(LabelIndex(given).labels)
 
 
 def classes_part(classes: NDArray[Any]) -> Any:
@@ -111,6 +192,51 @@ def classes_in(part: Any, what: str = "two or more") -> NDArray[Any]:
     if len(classes) < 2 or (what == "two" and len(classes) > 2):
         raise ValueError(f"the classes must be {what}, each once")
     return classes
+
+
+def _check_one_each(y: Any, name: str = "y") -> None:
+    """Refuse labels that are no list or array, and lists of nothing but what cannot be a label.
+
+    What scikit-learn takes, or has a clear line for, is left to it: None, arrays of more dimensions, and a column,
+    also as a list of lists of one entry.
+
+    Raises
+    ------
+    DataError
+        Says what was given, and what to do.
+    """
+    if isinstance(y, list | tuple):
+        if y and not any(isinstance(label, Hashable) for label in y) and not _is_column(y):
+            check_label(y[0], f"{name}[0]")
+        return
+    if y is None or getattr(y, "shape", ()) != () or np.asarray(y).ndim > 0:
+        return
+    what = "an array of shape ()" if isinstance(y, np.ndarray) else f"of type {type(y).__name__}"
+    more = f": give list({name})" if isinstance(y, Iterator) else ""
+    raise DataError(
+        f"{name} is {what}; it must be a list or an array of labels{', one for each row' if name == 'y' else ''}{more}"
+    )
+
+
+def _is_column(y: list[Any] | tuple[Any, ...]) -> bool:
+    """Whether NumPy makes one value of each entry: of lists of one value, or of arrays without a dimension."""
+    try:
+        array = np.asarray(y)
+    except ValueError:  # of several lengths
+        return False
+    return array.dtype != object and array.shape in ((len(y),), (len(y), 1))
+
+
+def _listed(y: Any) -> list[Any]:
+    """Labels as a list; refused where there is not one hashable value a row."""
+    labels = y if isinstance(y, list | tuple) else np.asarray(y)
+    if isinstance(labels, np.ndarray):
+        if labels.ndim != 1:
+            raise DataError(f"y has shape {labels.shape}; it must be a list or an array of labels, one for each row")
+        labels = labels.tolist()
+    for i, label in enumerate(labels):
+        check_label(label, f"y[{i}]")
+    return list(labels)
 
 
 def _objects(labels: list[Any]) -> NDArray[Any]:

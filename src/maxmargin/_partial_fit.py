@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ._class_labels import KnownLabels, all_classes
 from ._kernel_machine import KernelMachine
 from .data._mapped_rows import rows_of
 from .errors import RuledOutError
@@ -20,7 +21,7 @@ from .solvers.linear.stream import FIGURES, Stream
 from .solvers.ranking.stream import QueryStream
 from .structures.base import check_magnitude
 
-__all__ = ["Streams", "can_stream", "classes_of", "for_streams", "stream_loss", "used_rows"]
+__all__ = ["Streams", "can_stream", "classes_of", "for_streams", "numbers_among", "stream_loss", "used_rows"]
 
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -199,26 +200,42 @@ def stream_loss(loss: str | MarginLoss) -> MarginLoss:
     return found
 
 
-def classes_of(classes: Any, known: NDArray[Any] | None, truth: NDArray[Any], *, begun: bool) -> NDArray[Any]:
-    """All classes of a stream, sorted: as given at its beginning, or known from a fit before.
+def classes_of(classes: Any, known: NDArray[Any] | None, *, begun: bool) -> NDArray[Any]:
+    """All classes of a stream, in the order of a fit: as given at its beginning, or known from a fit before.
 
     Raises
     ------
     ValueError
-        When they are not given at the beginning, are fewer than two or others than then, or lack one of a piece.
+        When they are not given at the beginning, are fewer than two or others than then.
     """
     if classes is None and known is None:
         raise ValueError("classes must be passed on the first call to partial_fit: all that will ever come")
-    found = known if classes is None else np.unique(np.asarray(classes))
+    found = known if classes is None else all_classes(classes)
     assert found is not None
-    if begun and known is not None and not np.array_equal(found, known):
-        raise ValueError(f"classes are {found.tolist()!r:.80}; they cannot change while a stream goes on")
+    if begun and known is not None:
+        if set(found.tolist()) != set(known.tolist()):
+            raise ValueError(f"classes are {found.tolist()!r:.80}; they cannot change while a stream goes on")
+        found = known  # what cannot be sorted may come in another order
     if len(found) < 2:
         raise ValueError(f"partial_fit needs at least two classes, not {found.tolist()!r:.80}")
-    new = truth[~np.isin(truth, found)]
-    if len(new):
-        raise ValueError(f"y has the class {new[:1].tolist()[0]!r}, which is not among classes {found.tolist()!r:.80}")
     return found
+
+
+def numbers_among(labels: KnownLabels, truth: NDArray[Any], classes: NDArray[Any]) -> Ints:
+    """The number of each row's class.
+
+    Raises
+    ------
+    ValueError
+        When the piece has a class that is none of the stream's: names the first.
+    """
+    number = labels.numbers(truth)
+    new = np.flatnonzero(number < 0)
+    if len(new):
+        raise ValueError(
+            f"y has the class {labels.label(int(new[0]), truth)!r}, which is not among classes {classes.tolist()!r:.80}"
+        )
+    return number
 
 
 def used_rows(estimator: KernelMachine, X: Any, weight: Reals | None) -> tuple[Any, Ints, Reals]:

@@ -13,13 +13,13 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._class_labels import Classifier, ClassLabels, classes_in, classes_part
+from ._class_labels import Classifier, ClassLabels, KnownLabels, classes_in, classes_part
 from ._class_weight import class_factors, without_zero_classes
-from ._estimator import check_one_kind, check_sample_weight
+from ._estimator import check_sample_weight
 from ._kernel_machine import KernelMachine, bounded_together, canonical, dual_of, nu_for_classes, points_of
 from ._machine import check_margin, check_switches
 from ._notes import HardMargin, tell_hard_margin
-from ._partial_fit import Streams, can_stream, classes_of, for_streams, stream_loss, used_rows
+from ._partial_fit import Streams, can_stream, classes_of, for_streams, numbers_among, stream_loss, used_rows
 from ._warm import EncodedClasses, End, Ends
 from .data._mapped_rows import rows_of
 from .errors import DataError
@@ -329,8 +329,10 @@ class SVMClassifier(Classifier, KernelMachine):
         ----------
         X : array or sparse matrix of shape (n, d)
         y : array of shape (n,)
+            Classes of any hashable type, as for :meth:`fit`.
         classes : array of shape (n_classes,)
-            All classes that will ever come; needed in the first call, unless there was a fit before.
+            All classes that will ever come, each once in ``classes_``: sorted where they can be. Needed in the
+            first call, unless there was a fit before.
         sample_weight : array of shape (n,), optional
             Factors ``s_i`` on the slacks; 0 leaves a row out, negative ones are refused.
 
@@ -356,14 +358,16 @@ class SVMClassifier(Classifier, KernelMachine):
         streams: Streams | None = vars(self).get("_streams")
         if streams is not None:
             streams.check(self)
-        check_one_kind(y)
+        known = classes_of(classes, getattr(self, "classes_", None), begun=streams is not None)
+        labels = KnownLabels(y, known)
         check_sparse(X)
-        X, truth = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=streams is None)
+        X, truth = validate_data(
+            self, X, labels.y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=streams is None
+        )
         check_classification_targets(truth)
-        known = classes_of(classes, getattr(self, "classes_", None), truth, begun=streams is not None)
+        number = numbers_among(labels, truth, known)
         weight = check_sample_weight(sample_weight, len(truth))
-        factors = class_factors(self.class_weight, known, known, np.ones(len(known), np.bool_))
-        number = np.searchsorted(known, truth)
+        factors = labels.factors(self.class_weight, number, np.ones(len(number), np.bool_))
         if factors is not None:
             with np.errstate(over="ignore"):  # refused beside C
                 weight = factors[number] if weight is None else weight * factors[number]

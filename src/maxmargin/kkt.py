@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import connected_components
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._class_weight import class_factors
+from ._class_labels import KnownLabels
 from ._estimator import check_sample_weight
 from ._machine import check_margin
 from .classifier import SVMClassifier
@@ -233,15 +233,17 @@ def kkt_report(
         tolerance = float(np.clip(np.sqrt(model.certificate_.relative_gap), *_TOLERANCES))
     if not 0.0 <= tolerance < 0.5:
         raise ValueError(f"tolerance must be a number in [0, 0.5), not {tolerance!r}")
-    X, truth = validate_data(model, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+    labels = KnownLabels(y, model.classes_)
+    X, truth = validate_data(model, X, labels.y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
     n = len(truth)
-    number = np.minimum(np.searchsorted(model.classes_, truth), 1)
-    strange = np.flatnonzero(model.classes_[number] != truth)
+    number = labels.numbers(truth)
+    strange = np.flatnonzero(number < 0)
     if len(strange):
-        raise DataError(f"y[{strange[0]}] is {truth.tolist()[strange[0]]!r}, which is none of the classes of the model")
+        label = labels.label(int(strange[0]), truth)
+        raise DataError(f"y[{strange[0]}] is {label!r}, which is none of the classes of the model")
     weight = check_sample_weight(sample_weight, n)
     weight = np.ones(n) if weight is None else weight
-    factors = class_factors(model.class_weight, model.classes_, truth, weight > 0.0)
+    factors = labels.factors(model.class_weight, number, weight > 0.0)
     if factors is not None:
         weight = weight * factors[number]
     wanted = check_margin(margin, n)

@@ -12,8 +12,17 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import DataConversionWarning
 
-from maxmargin import AUCClassifier, HardMarginSVM, SVMClassifier, SVMClassifierCV, load_model, save_model
+from maxmargin import (
+    AUCClassifier,
+    HardMarginSVM,
+    MulticlassSVM,
+    SVMClassifier,
+    SVMClassifierCV,
+    load_model,
+    save_model,
+)
 from maxmargin.errors import DataError, ModelFileError
 
 
@@ -169,6 +178,64 @@ def test_what_cannot_be_a_label_is_named(make: Any) -> None:
     ):
         with pytest.raises(ValueError, match=message):
             make().fit(np.eye(4), y)
+
+
+MAKES = [SVMClassifier, AUCClassifier, HardMarginSVM, MulticlassSVM, lambda: SVMClassifierCV(cv=2)]
+
+
+@pytest.mark.parametrize("make", MAKES)
+@pytest.mark.parametrize(
+    ("y", "first"),
+    [
+        ([{1}, {2}] * 2, "{1}"),
+        ([{"a": 1}, {}] * 2, "{'a': 1}"),
+        ([[1, 2], [2, 3]] * 2, "[1, 2]"),
+        ([[1], [2, 3]] * 2, "[1]"),
+        (({1}, {2}) * 2, "{1}"),
+        (objects([{1}, {2}] * 2), "{1}"),
+    ],
+    ids=repr,
+)
+def test_of_labels_that_are_none_the_first_is_named(make: Any, y: Any, first: str) -> None:
+    with pytest.raises(DataError) as refused:
+        make().fit(np.eye(4), y)
+    assert str(refused.value) == f"y[0]: {first} cannot be a label; labels are hashable values"
+
+
+@pytest.mark.parametrize("make", MAKES)
+@pytest.mark.parametrize(
+    ("given", "what"),
+    [
+        (lambda: (k % 2 for k in range(4)), "of type generator"),
+        (lambda: map(str, [0, 1, 0, 1]), "of type map"),
+        (lambda: "abab", "of type str"),
+        (lambda: {0: 1, 1: 0, 2: 0, 3: 1}, "of type dict"),
+        (lambda: {0, 1}, "of type set"),
+        (lambda: 1, "of type int"),
+        (lambda: np.array(1), r"an array of shape \(\)"),
+    ],
+)
+def test_what_is_no_list_of_labels_is_named(make: Any, given: Any, what: str) -> None:
+    more = r": give list\(y\)" if "generator" in what or "map" in what else ""
+    line = f"^y is {what}; it must be a list or an array of labels, one for each row{more}$"
+    with pytest.raises(DataError, match=line):
+        make().fit(np.eye(4), given())
+
+
+def test_a_score_of_what_is_no_list_of_labels() -> None:
+    for labels in ([0, 1], [(0,), (1,)]):
+        model = SVMClassifier().fit(np.eye(4), labels * 2)
+        with pytest.raises(DataError, match="^y is of type generator; it must be a list"):
+            model.score(np.eye(4), (label for label in labels * 2))
+
+
+def test_a_column_is_left_to_scikit_learn() -> None:
+    """It takes one with a warning, also as a list of lists of one label; and what has no labels it has a line for."""
+    for column in ([[0], [1]] * 2, [["a"], ["b"]] * 2, np.array([[0], [1]] * 2)):
+        with pytest.warns(DataConversionWarning):
+            assert len(SVMClassifier().fit(np.eye(4), column).classes_) == 2
+    with pytest.raises(ValueError, match="requires y to be passed"):
+        SVMClassifier().fit(np.eye(4), None)  # type: ignore[arg-type]
 
 
 def test_labels_that_compare_equal_are_one_class() -> None:

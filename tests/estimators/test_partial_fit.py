@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+from enum import Enum
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -333,3 +335,125 @@ def test_classes_and_parameters_are_those_of_the_beginning() -> None:
         SVMRegressor().partial_fit(X, 1e200 * values)
     with pytest.raises(ValueError, match="loss must be one of"):
         SVMRegressor(loss="hinge").partial_fit(X, values)  # type: ignore[arg-type]
+
+
+class Colour(Enum):
+    RED = "red"
+    GREEN = "green"
+
+
+# each in the order that its classes get: sorted, or of their first occurrence among those given
+LABELS: dict[str, list[Any]] = {
+    "tuples of one": [(0,), (1,), (2,)],
+    "tuples of two": [(0, "a"), (0, "b"), (1, "a")],
+    "members": [Colour.RED, Colour.GREEN],
+    "None and text": [None, "a"],
+    "text and None": ["b", None, "a"],
+    "sets": [frozenset("b"), frozenset("ac"), frozenset()],
+    "bytes": [b"a", b"b"],
+    "fractions": [Fraction(1, 3), Fraction(1, 2)],
+    "None and a number": [None, 2.5],
+}
+NOT_KEPT = ("members", "bytes", "fractions")  # in model files
+
+
+@pytest.mark.parametrize("multi_class", ["ovr", "ovo"])
+@pytest.mark.parametrize("kind", LABELS)
+def test_labels_of_any_type_come_back_as_given(kind: str, multi_class: Any, tmp_path: Path) -> None:
+    """The stream of their numbers, to the last bit, but for the names."""
+    labels, (X, _) = LABELS[kind], rows(90)
+    number = np.arange(90) * 7 % len(labels)
+    y = [labels[k] for k in number]
+    for form in (list, lambda some: np.fromiter(some, object, len(some))):
+        given, plain = SVMClassifier(multi_class=multi_class), SVMClassifier(multi_class=multi_class)
+        for at in (0, 30):
+            some = slice(at, at + 30)
+            again = dict(classes=form([*labels, labels[0]])) if at == 0 else {}
+            given.partial_fit(X[some], form(y[some]), **again)
+            plain.partial_fit(X[some], number[some], classes=range(len(labels)))
+        first = [k for k in range(60, 90) if number[k] == 1]  # a piece of one class alone
+        save = kind not in NOT_KEPT
+        if save:
+            save_model(given, tmp_path / "model")
+        models = [given, load_model(tmp_path / "model")] if save else [given]
+        plain.partial_fit(X[first], number[first])
+        for model in models:
+            model.partial_fit(X[first], form([y[k] for k in first]))
+            assert model.classes_.tolist() == labels
+            assert list(map(type, model.classes_.tolist())) == list(map(type, labels))
+            assert model.coef_.tobytes() == plain.coef_.tobytes()
+            assert model.intercept_.tobytes() == plain.intercept_.tobytes()
+            assert model.predict(X).tolist() == [labels[k] for k in plain.predict(X).tolist()]
+            assert model.score(X, form(y)) == plain.score(X, number)
+    fitted = SVMClassifier(multi_class=multi_class).fit(X, y)
+    before = fitted.classes_.tolist()
+    assert fitted.partial_fit(X, y).classes_.tolist() == before
+
+
+def test_classes_are_in_the_order_of_a_fit() -> None:
+    X, _ = rows(4)
+    for given, order in (
+        ([(2,), (1,), (2,)], [(1,), (2,)]),
+        (["b", None, "b", "a"], ["b", None, "a"]),
+        ([None, True, 1], [None, True]),
+    ):
+        model = SVMClassifier().partial_fit(X[:2], [given[0], given[1]], classes=given)
+        assert model.classes_.tolist() == order
+        before = model.coef_.copy()
+        model.partial_fit(X[2:], [given[1], given[0]], classes=given[::-1])  # the same classes: their order stays
+        assert model.classes_.tolist() == order
+        assert not np.array_equal(model.coef_, before)
+    for change in (["b", None], ["b", None, "c"], ["a", "b"]):
+        model = SVMClassifier().partial_fit(X[:2], ["b", None], classes=["b", None, "a"])
+        with pytest.raises(ValueError, match="they cannot change while a stream goes on"):
+            model.partial_fit(X[2:], ["b", "b"], classes=change)
+
+
+def test_such_classes_have_factors() -> None:
+    X, _ = rows(60)
+    number = np.arange(60) % 2
+    members = list(Colour)
+    y = [members[k] for k in number]
+    given = SVMClassifier(class_weight={Colour.GREEN: 3.0, Colour.RED: 0.5}).partial_fit(X, y, classes=members)
+    plain = SVMClassifier(class_weight={1: 3.0, 0: 0.5}).partial_fit(X, number, classes=[0, 1])
+    assert given.coef_.tobytes() == plain.coef_.tobytes()
+    only = [k for k in range(60) if number[k] == 1]  # the factors name a class that the piece lacks
+    given.partial_fit(X[only], [y[k] for k in only])
+    plain.partial_fit(X[only], number[only])
+    assert given.coef_.tobytes() == plain.coef_.tobytes()
+    for bad, message in (
+        ({"red": 1.0}, "class_weight names the class 'red', which is not in y"),
+        ({Colour.RED: -1.0}, "class_weight of <Colour.RED: 'red'> is -1.0"),
+        (dict.fromkeys(members, 0.0), "class_weight is zero for every class"),
+    ):
+        with pytest.raises(DataError, match=message):
+            SVMClassifier(class_weight=bad).partial_fit(X, y, classes=members)
+
+
+@pytest.mark.parametrize(
+    ("classes", "y", "message"),
+    [
+        ([(0,), (1,)], [(0,), (5,)], r"y has the class \(5,\), which is not among classes \[\(0,\), \(1,\)\]"),
+        ([(0,), (1,)], [0, 1], r"y has the class 0, which is not among classes \[\(0,\)"),
+        ([(0,), (1,)], np.array([[0], [1]]), r"y has shape \(2, 1\); it must be a list or an array of labels"),
+        ([(0,), (1,)], [[0], [1]], r"y\[0\]: \[0\] cannot be a label"),
+        ([(0,), (1,)], [(0,), [1]], r"y\[1\]: \[1\] cannot be a label"),
+        ([0, 1], [(0,), (1,)], r"y has the class \(0,\), which is not among classes \[0, 1\]"),
+        ([0, 1], ["0", "1"], r"y has the class '0', which is not among classes \[0, 1\]"),
+        (["0", "1"], [1, 0], r"y has the class 1, which is not among classes \['0', '1'\]"),
+        (["a", "b"], ["a", None], r"y has the class None, which is not among classes \['a', 'b'\]"),
+        (["a", "b"], ["a", "c"], r"y has the class 'c', which is not among classes \['a', 'b'\]"),
+        ([None, "a"], ["a", 1], r"y has the class 1, which is not among classes \[None, 'a'\]"),
+        ([None, {1}], [None, None], r"^classes\[1\]: \{1\} cannot be a label"),
+        ([{1}, {2}], [{1}, {2}], r"^classes\[0\]: \{1\} cannot be a label"),
+        (["a", 1], ["a", "a"], "^classes mixes text with other labels"),
+        ({"a", "b"}, ["a", "b"], "^classes is of type set; it must be a list or an array of labels$"),
+        ([None], [None, None], r"at least two classes, not \[None\]"),
+        ([0, 1], "ab", "^y is of type str; it must be a list or an array of labels, one for each row$"),
+    ],
+)
+def test_labels_that_are_none_of_the_classes_are_named(classes: Any, y: Any, message: str) -> None:
+    model = SVMClassifier()
+    with pytest.raises(ValueError, match=message):
+        model.partial_fit(np.eye(2), y, classes=classes)
+    assert not hasattr(model, "classes_")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+from dataclasses import fields
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -378,3 +380,75 @@ def test_margins_of_other_data_and_points_without_a_slack() -> None:
     display.figure_.savefig(io.BytesIO(), format="png")
     with pytest.raises(DataError, match=r"the plane needs a score and points of shape \(2, 2\)"):
         KKTDisplay(display.report, apart[:1], lambda grid: grid[:, 0])
+
+
+class Side(Enum):
+    RIGHT = 1
+    LEFT = 2
+
+
+OTHER_LABELS = pytest.mark.parametrize(
+    "labels",
+    [
+        [(0,), (1,)],
+        [(0, "b"), (1, "a")],
+        [Side.RIGHT, Side.LEFT],
+        [None, "a"],
+        ["a", None],
+        [frozenset("b"), frozenset("a")],
+        [b"a", b"b"],
+    ],
+    ids=repr,
+)
+FIRST = np.argsort(SIGN, kind="stable")  # the first class first, as that is the order where there is no other
+
+
+@OTHER_LABELS
+@KERNELS
+def test_labels_of_any_type_have_the_report_of_their_numbers(kernel: str, labels: list[Any]) -> None:
+    rows, number, weight = X[FIRST], (SIGN[FIRST] > 0).astype(int), WEIGHT[FIRST]
+    y = [labels[k] for k in number]
+    for factors in (None, {0: 2.0, 1: 0.5}, {1: 3.0}, "balanced"):
+        named = {labels[k]: each for k, each in factors.items()} if isinstance(factors, dict) else factors
+        options: dict[str, Any] = dict(kernel=kernel, random_state=0)
+        given = SVMClassifier(class_weight=named, **options).fit(rows, y, weight)  # type: ignore[arg-type]
+        plain = SVMClassifier(class_weight=factors, **options).fit(rows, number, weight)  # type: ignore[arg-type]
+        wanted = kkt_report(plain, rows, number, weight)
+        for form in (y, np.fromiter(y, object, N)):
+            report = kkt_report(given, rows, form, weight)
+            assert str(report) == str(wanted)
+            for field in fields(report):
+                np.testing.assert_array_equal(getattr(report, field.name), getattr(wanted, field.name))
+
+
+@OTHER_LABELS
+def test_other_labels_than_those_of_the_model_are_named(labels: list[Any]) -> None:
+    y = [labels[k] for k in (SIGN[FIRST] > 0).astype(int)]
+    model = SVMClassifier().fit(X[FIRST], y)
+    for strange in ("c", (2,), 7):
+        with pytest.raises(DataError) as refused:
+            kkt_report(model, X[FIRST], [*y[:3], strange, *y[4:]])
+        assert str(refused.value) == f"y[3] is {strange!r}, which is none of the classes of the model"
+    with pytest.raises(DataError, match=r"^y\[0\] is 0, which is none of the classes"):
+        kkt_report(model, X[FIRST], np.zeros(N, int))
+    with pytest.raises(DataError, match=r"^y\[3\]: \{1\} cannot be a label"):
+        kkt_report(model, X[FIRST], [*y[:3], {1}, *y[4:]])
+    with pytest.raises(DataError, match="^y is of type generator; it must be a list or an array of labels"):
+        kkt_report(model, X[FIRST], (label for label in y))
+    with pytest.raises(DataError, match="row .* has another class or weight than in the fit"):
+        kkt_report(model, X[FIRST], y[::-1])
+
+
+def test_labels_of_another_type_are_not_the_classes_of_the_model() -> None:
+    """NumPy would compare numbers as text."""
+    number = (SIGN > 0).astype(int)
+    with pytest.raises(DataError, match=r"^y\[0\] is '[01]', which is none of the classes"):
+        kkt_report(SVMClassifier().fit(X, number), X, number.astype(str))
+    with pytest.raises(DataError, match=r"^y\[0\] is [01], which is none of the classes"):
+        kkt_report(SVMClassifier().fit(X, number.astype(str)), X, number)
+
+
+def test_a_picture_of_labels_of_another_type(plots: Any) -> None:
+    y = [(int(sign),) for sign in SIGN]
+    display = KKTDisplay.from_estimator(SVMClassifier().fit(X[:, :2], y), X[:, :2], y)
+    assert display.labels == [(-1,), (1,)]

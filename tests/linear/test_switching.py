@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from maxmargin import MulticlassSVM, SVMClassifier
@@ -99,3 +100,16 @@ def test_scores_of_an_iteration_are_those_of_its_weights(intercept: Literal["fre
         run.advance()
         w = run.w.copy()
         np.testing.assert_allclose(run.f, run.task.scores(w), rtol=1e-9, atol=1e-10 * float(np.abs(run.f).max()))
+
+
+def test_squared_hinges_of_very_many_features_are_left_to_newtons_method() -> None:
+    """Five features in most rows, and thousands of one row each: coordinate ascent would take thousands of passes."""
+    rng = np.random.default_rng(0)
+    n, total, alone = 3000, 15_000, 5000
+    rows, columns = rng.integers(n, size=total), np.r_[rng.integers(5, size=total - alone), 5 + np.arange(alone)]
+    A = sp.csr_matrix((np.ones(total), (rows, columns)), (n, 5 + alone))
+    y = np.sign(A @ rng.normal(size=A.shape[1]) + 0.3 * rng.normal(size=n))
+    model = SVMClassifier(100.0, loss="squared_hinge", random_state=0).fit(A, y)
+    assert model.solver_ == "newton"
+    assert model.certificate_.status.ok
+    assert "coordinate ascent" in model.solver_reason_

@@ -75,7 +75,10 @@ class Automatic:
         if isinstance(task, MulticlassTask):
             return _Switching(task, CrammerSinger(), MulticlassInteriorPoint(), multiclass_in_passes(task))
         if isinstance(task.terms, Terms):
-            return _Switching(task, CoordinateAscent(), InteriorPoint(), interior_point_in_passes(task))
+            budget = interior_point_in_passes(task)
+            if task.terms.squared and budget == math.inf:  # too many features for the one, not for the other
+                return _Switching(task, CoordinateAscent(), Newton(), _MOST, first_look=_LATE)
+            return _Switching(task, CoordinateAscent(), InteriorPoint(), budget)
         if task.terms.smooth and type(task.terms.loss) not in (Logistic, Exponential):
             return _Switching(task, Newton(), Bundle(), _OF_NEWTON, _OWN)
         run: Run = (Newton() if task.terms.smooth else Bundle()).start(task)
@@ -101,14 +104,20 @@ class _Left(Run):
 
 
 class _Switching(Run):
-    """``first`` has cheap passes, as coordinate ascent; ``second``, an interior point method, costs ``budget`` of them."""
+    """``first`` has cheap passes, as coordinate ascent; ``second``, as interior point, costs ``budget`` of them."""
 
     task: Any
 
     def __init__(
-        self, task: LinearTask | MulticlassTask, first: Solver, second: Solver, budget: float, told: _First = _SWEEPS
+        self,
+        task: LinearTask | MulticlassTask,
+        first: Solver,
+        second: Solver,
+        budget: float,
+        told: _First = _SWEEPS,
+        first_look: int = _FIRST_LOOK,
     ) -> None:
-        self.task, self.told = task, told
+        self.task, self.told, self.first_look = task, told, first_look
         self.second, self.budget = second, budget
         if task.warm is not None and task.warm.solver == second.name and not _is_easier(task):
             self.run: Run = second.start(task)
@@ -128,7 +137,7 @@ class _Switching(Run):
             return step
         self.gaps.append(step.gap / max(step.dual + step.gap, 1e-300) if step.gap < math.inf else 1.0)
         self.work += step.work
-        if self.budget == math.inf or len(self.gaps) < _FIRST_LOOK:
+        if self.budget == math.inf or len(self.gaps) < self.first_look:
             return step
         done, remaining = len(self.gaps), passes_to_go(self.gaps, self.task.tol)
         late = done >= _LATE and remaining > max(_MOST - done, 0)
