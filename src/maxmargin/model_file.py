@@ -76,7 +76,8 @@ def save_model(estimator: Any, path: _Path, *, metadata: Mapping[str, Any] | Non
     TypeError
         If it is of another class.
     ModelFileError
-        If a label, parameter or piece of metadata is of a type that the format does not know; names it.
+        If a label, parameter or piece of metadata is of a type that the format does not know, or weights are not
+        finite; names it. Nothing is written then. It is a ValueError.
     OSError
         If the file cannot be written.
     """
@@ -113,6 +114,15 @@ def save_model(estimator: Any, path: _Path, *, metadata: Mapping[str, Any] | Non
             raise ModelFileError(str(error)) from None
         for name, value in state.items():
             values["stream"][name] = encoder.encode(value, name, f"stream_{name}")
+    # what could not be loaded must not take the place of a file that can
+    arrays = [(name, array) for name, array in encoder.arrays.items() if array is not None]
+    values_alone = [(name, value) for name, value in parts.items() if isinstance(value, float) and math.isnan(value)]
+    for name, array in [*arrays, *values_alone]:
+        if (array := np.asarray(array)).dtype.kind == "f" and not np.isfinite(array).all():
+            raise ModelFileError(
+                f"{os.fsdecode(path)}: not written: {name} of this {type(estimator).__name__} holds numbers that are "
+                "not finite"
+            )
     history = [] if streaming else estimator.history_
     records = [(r.passes, r.seconds, r.primal, r.dual, r.exact) for r in history]
     encoder.arrays["history"] = np.array(records, np.float64).reshape(-1, 5)

@@ -317,7 +317,7 @@ def test_options_that_do_not_belong_together(run: Run, ok: Run, two: str) -> Non
             "train two.svm --warm-start m --task multiclass",
             "--task multiclass cannot start from m, a model of task bin",
         ),
-        ("train two.svm --warm-start cs --multi-class ovr", "--multi-class ovr cannot go with task multiclass"),
+        ("train two.svm --warm-start cs --multi-class ovr", "--multi-class ovr cannot go with --warm-start cs, a mo"),
         ("predict m two.svm --confidence", "--confidence cannot go with m, a model of task binary"),
         ("predict m two.svm --jobs 2", "--jobs cannot go with m: SVMClassifier has no threads of its own"),
         ("evaluate m two.svm --task ranking", "--task ranking cannot go with m, a model of task binary"),

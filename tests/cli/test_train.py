@@ -127,7 +127,7 @@ def test_an_early_end_is_no_failure(run: Run, columns: str) -> None:
     assert line.startswith("maxmargin: SequenceSVM stopped by pass limit at a relative gap of")
     assert load_model("m").certificate_.status.name == "PASS_LIMIT"
     outcome = run("train", columns, "-o", "m", "--max-passes", "1", "--tol", "0")
-    assert outcome.err.count("Raise max_passes") == 1
+    assert outcome.err.count("Raise --max-passes") == 1
 
 
 @pytest.mark.parametrize("name", ["train.svm.gz", "train.data", "train"])

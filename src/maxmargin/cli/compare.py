@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import DataError, FileFormatError
 from .inputs import check_output, recognise
 from .learners import check_options, choose, form_of, make, parameters
-from .messages import UsageError, Voice
+from .messages import UsageError, Voice, as_options
 from .tasks import load_task
 from .train import inputs_of, opened, read, warnings_as_notes
 
@@ -51,7 +51,7 @@ def run(args: Namespace) -> int:
                 model, lambda each: task.fit(each, examples), wanted,
                 None if tested is None else lambda each: _loss(name, each, tested.y, task.predict(each, tested)),
                 _MEASURES.get(name, "share of wrong labels"),
-                after=lambda done: voice.say(f"{done.name}: {done.refused or f'{done.seconds:.2f} s'}"),
+                after=lambda done: None if done.refused else voice.say(f"{done.name}: {done.seconds:.2f} s"),
             )  # fmt: skip
     except KeyboardInterrupt:
         raise KeyboardInterrupt("interrupted before all solvers had ended; nothing was written") from None
@@ -61,7 +61,7 @@ def run(args: Namespace) -> int:
         raise task.explained(error, model, examples, source, settings) from None
     if not any(one.certificate for one in found.runs):
         raise UsageError(f"no solver can be tried: {found.runs[0].refused}")
-    print(found)
+    print(as_options(str(found)))
     if args.picture is not None:
         from ..plots import CompareDisplay
 

@@ -60,6 +60,8 @@ def _of_model(args: Namespace, source: Input, voice: Voice) -> tuple[Task, Any, 
     with voice.phase("predicting"):
         for examples in task.parts(source, settings, voice, unlabelled=False, compared=True):
             check_labelled(examples, source)
+            if fault := task.fault(examples, getattr(model, "classes_", None), source):
+                raise fault
             true.append(examples.y)
             predicted.extend(task.predict(model, examples))
     return task, model, joined(true), predicted

@@ -22,10 +22,10 @@ def run(args: Namespace) -> int:
     """Show what a model is made of."""
     open(args.model, "rb").close()
 
-    from .model_input import read_model
+    from .model_input import read_with_search
     from .tasks import load_task
 
-    model, settings = read_model(args.model)
+    model, settings, search = read_with_search(args.model)
     facts: dict[str, Any] = {
         "file": args.model,
         "size": os.path.getsize(args.model),
@@ -35,6 +35,7 @@ def run(args: Namespace) -> int:
         "notes": [note_in_words(note, settings) for note in getattr(model, "notes_", ())],
         "parameters": model.get_params(deep=False),
         "data": {name: value for name, value in settings.items() if name != "task" and value != ""},
+        **({} if search is None else {"search": _chosen(search)}),
         **load_task(settings["task"]).details(model, settings, args.top),
     }
     with writing("-") as out:
@@ -43,6 +44,20 @@ def run(args: Namespace) -> int:
         else:
             out.writelines(line + "\n" for line in _lines(model, facts))
     return 0
+
+
+def _chosen(search: Any) -> dict[str, Any]:
+    """How a search has chosen C: the values of it, and the mean scores of these on held-out rows."""
+    Cs, means = search.Cs_.tolist(), search.scores_.mean(0).tolist()
+    return {
+        "estimator": type(search).__name__,
+        "C": search.C_,
+        "score": means[Cs.index(search.C_)],
+        "folds": len(search.scores_),
+        "scoring": search.scoring,
+        "Cs": Cs,
+        "mean_scores": means,
+    }
 
 
 def _plain(value: Any) -> Any:
@@ -61,7 +76,9 @@ def _plain(value: Any) -> Any:
 def _lines(model: Any, facts: dict[str, Any]) -> Iterator[str]:
     """The same for people."""
     labels: list[Any] | None = facts.get("labels")
-    yield f"{facts['file']}: {facts['estimator']} ({size_in_words(facts['size'])}), task {facts['task']}"
+    search = facts.get("search")
+    by = f", found by {search['estimator']}" if search else ""
+    yield f"{facts['file']}: {facts['estimator']} ({size_in_words(facts['size'])}), task {facts['task']}{by}"
     data = {name: value for name, value in facts["data"].items() if name != "template"}
     yield "data        " + "  ".join(f"{name} {value}" for name, value in data.items() if value is not None)
     if labels is not None:
@@ -83,6 +100,11 @@ def _lines(model: Any, facts: dict[str, Any]) -> Iterator[str]:
         )
     if "grammar" in facts:
         yield "grammar     " + "  ".join(f"{size} {name}" for name, size in facts["grammar"].items())
+    if search:
+        yield (
+            f"search      C={search['C']:g} has the best mean score ({search['score']:.6g}) on {search['folds']} folds"
+            f", of {len(search['Cs'])} values from {min(search['Cs']):g} to {max(search['Cs']):g}"
+        )
     shown = {name: " ".join(repr(value).split()) for name, value in facts["parameters"].items()}
     yield "parameters  " + "  ".join(f"{name}={value}" for name, value in shown.items())
     if facts["certificate"] is None:

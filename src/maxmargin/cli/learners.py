@@ -78,6 +78,13 @@ def check_options(args: Namespace, task: str, format: str, learner: Learner, mod
     UsageError
         Names the option, the task, and what the option is for.
     """
+    if model is not None and "warm_start" in learner.options:
+        forms = learner.options.get("multi_class", ())
+        if args.multi_class is not None and forms and args.multi_class not in forms:
+            raise UsageError(
+                f"--multi-class {args.multi_class} cannot go with --warm-start {args.warm_start}, a model of "
+                f"--multi-class {' or '.join(forms)}"
+            )
     form = form_of(args, task, learner)
     here = f"task {task}" + (f" with --multi-class {form}" if form else "") + (" with -C inf" if _is_hard(args) else "")
     for option, value in _given(args):
@@ -104,7 +111,11 @@ def check_options(args: Namespace, task: str, format: str, learner: Learner, mod
     elif "free" in learner.options.get("intercept", ()) and _is_free(args, model):  # Crammer-Singer
         solver = args.solver or getattr(model, "solver", "auto")
         if solver not in FREE_SOLVERS:
-            raise UsageError(f"--solver {solver} cannot go with --intercept free, which has {', '.join(FREE_SOLVERS)}")
+            free = "--intercept free, which has"
+            if args.intercept is None:
+                free = f"the free intercepts of {args.warm_start} (--intercept penalized has others), which have"
+            origin = "" if args.solver else f"; {solver} is the solver of {args.warm_start}"
+            raise UsageError(f"--solver {solver} cannot go with {free} {', '.join(FREE_SOLVERS)}{origin}")
 
 
 def _check_kernel(args: Namespace, learner: Learner) -> None:

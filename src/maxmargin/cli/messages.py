@@ -12,7 +12,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, TextIO
 
-__all__ = ["Listener", "UsageError", "Voice", "complain", "in_words", "note_in_words", "silence", "size_in_words"]
+__all__ = [
+    *("InWords", "Listener", "UsageError", "Voice", "as_options", "complain", "in_words", "note_in_words", "silence"),
+    "size_in_words",
+]
 
 # Messages of the library speak of its parameters; here these are options.
 _SPOKEN = (
@@ -32,7 +35,15 @@ _SPOKEN = (
     ("scaling them (StandardScaler)", "scaling them"),
     ("scaling them (MaxAbsScaler)", "scaling them"),
     ("within epsilon=", "within --epsilon "),
+    ("aise max_passes", "aise --max-passes"),
+    ("aise max_time", "aise --max-time"),
+    ("raise tol", "raise --tol"),
+    ("or lower C;", "or lower -C;"),
+    ("fit again with warm_start=True to go on", "train again with --warm-start to go on"),
+    ("set penalize_intercept=True", "give --intercept penalized"),
 )
+# One or several of them: "solver='auto', 'newton' or 'bundle'".
+_SOLVERS = re.compile(r"solver='\w+'(?:(?:, | or )'\w+')*")
 
 
 class UsageError(Exception):
@@ -68,6 +79,14 @@ def silence(stream: TextIO) -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())
         os.close(nowhere)
+
+
+class InWords(Listener):
+    """What an estimator shows on standard error, in terms of the options."""
+
+    def write(self, text: str) -> int:
+        super().write(as_options(text))
+        return len(text)
 
 
 class Voice:
@@ -128,13 +147,14 @@ def in_words(error: BaseException) -> str:
         name = error.filename
         shown = name.decode(errors="replace") if isinstance(name, bytes) else name
         return error.strerror if shown is None else f"{shown or repr('')}: {error.strerror}"
-    return _as_options(str(error) or type(error).__name__)
+    return as_options(str(error) or type(error).__name__)
 
 
-def _as_options(text: str) -> str:
+def as_options(text: str) -> str:
+    """A message of the library, which speaks of parameters, in terms of the options."""
     for ours, theirs in _SPOKEN:
         text = text.replace(ours, theirs)
-    return text
+    return _SOLVERS.sub(lambda found: found[0].replace("=", " ").replace("'", ""), text)
 
 
 def note_in_words(note: str, settings: Mapping[str, Any]) -> str:
@@ -144,7 +164,7 @@ def note_in_words(note: str, settings: Mapping[str, Any]) -> str:
     def renumbered(found: re.Match[str]) -> str:
         return f"{found[1]} {int(found[2]) + first[found[1]]}"
 
-    return _as_options(re.sub(r"\b(feature|row) (\d+)", renumbered, note))
+    return as_options(re.sub(r"\b(feature|row) (\d+)", renumbered, note))
 
 
 def size_in_words(size: int) -> str:

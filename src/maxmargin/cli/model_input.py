@@ -11,7 +11,7 @@ from .messages import UsageError, Voice
 from .table import TASKS, serving
 from .tasks import Task, load_task
 
-__all__ = ["model_for", "read_model"]
+__all__ = ["model_for", "read_model", "read_with_search"]
 
 # What `maxmargin train` keeps with a model, where it applies.
 _SETTINGS = {
@@ -30,10 +30,15 @@ def read_model(path: str) -> tuple[Any, dict[str, Any]]:
     ModelFileError
         If it is no model, of a kind that the command line does not serve, or its settings make no sense.
     """
+    return read_with_search(path)[:2]
+
+
+def read_with_search(path: str) -> tuple[Any, dict[str, Any], Any]:
+    """The same, and the search whose best model it is, or None; raises as :func:`read_model`."""
     from ..model_file import load_with_metadata
 
-    model, metadata = load_with_metadata(path)
-    model = vars(model).get("estimator_", model)  # the best one of a search
+    whole, metadata = load_with_metadata(path)
+    model = vars(whole).get("estimator_", whole)
     tasks = serving(type(model).__name__)
     if not tasks:
         raise ModelFileError(f"{path}: holds a {type(model).__name__}, which the command line does not serve")
@@ -46,13 +51,19 @@ def read_model(path: str) -> tuple[Any, dict[str, Any]]:
         raise ModelFileError(f"{path}: what it says of its data makes no sense")
     if hasattr(model, "n_features_in_"):
         settings["features"] = model.n_features_in_
-    return model, settings
+    return model, settings, None if model is whole else whole
 
 
 def model_for(args: Namespace, source: Input, voice: Voice) -> tuple[Any, dict[str, Any], Task]:
     """The model that ``args`` names first, its settings and task, ready for data."""
     path = getattr(args, "model", None) or args.files[0]
     model, settings = read_model(path)
+    if getattr(model, "kernel", None) == "precomputed":
+        # rows of features have no such values, and a 0 is no value that could stand for a missing one
+        raise UsageError(
+            f"{path} has kernel='precomputed': it needs the values of the kernel between each row and its "
+            f"{model.n_features_in_} training rows, which are not in svmlight data; predict with it in Python"
+        )
     name = settings["task"]
     if getattr(args, "task", None) not in (None, name):
         raise UsageError(f"--task {args.task} cannot go with {path}, a model of task {name}")

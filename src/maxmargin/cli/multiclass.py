@@ -40,11 +40,7 @@ class MulticlassTask(RowTask):
         fractions = [k for k, number in enumerate(numbers) if not number.is_integer()]
         if fractions:
             row = int(np.argmax(np.isin(rows, fractions)))
-            problem = (
-                "the label is a fraction, not a class (classes are whole numbers or names; --task regression "
-                "learns values)"
-            )
-            raise FileFormatError(problem, path=name, line=int(data.line[row]), token=texts[rows[row]])
+            raise _fraction(name, int(data.line[row]), texts[rows[row]])
         return np.array(numbers, np.int64)[rows] if max(map(abs, numbers)) < _LARGEST else data.y
 
     def outputs(self, data: SvmLightData) -> list[str]:
@@ -104,6 +100,20 @@ class MulticlassTask(RowTask):
     def labels(self, outputs: Sequence[str]) -> set[str]:
         return set(outputs)
 
+    def learned(self, targets: Any) -> set[str]:
+        return {spelt(str(label)) for label in np.unique(targets).tolist()}
+
+    def fault(self, examples: Examples, classes: Any, source: Input) -> FileFormatError | None:
+        """Values of a regression are no classes, unless a model has learned such names, or the data have names too."""
+        labels = set(examples.y)
+        fractions = {label for label in labels if _is_whole(label) is False}
+        if not fractions or any(_is_whole(label) is None for label in labels):
+            return None
+        if not all(_is_whole(label) for label in self.learned(classes)):
+            return None
+        row = next(row for row, label in enumerate(examples.y) if label in fractions)
+        return _fraction(source.name, int(examples.rows[row]), examples.y[row])
+
     def report(self, true: Sequence[str], predicted: Sequence[str], width: int, model: Any = None) -> str:
         return classification_report(list(true), list(predicted)).table(width)
 
@@ -116,6 +126,21 @@ def _numbered(labels: NDArray[np.str_]) -> tuple[list[str], NDArray[np.int64]]:
         part = labels[at : at + _PIECE].tolist()
         rows[at : at + _PIECE] = [number.setdefault(label, len(number)) for label in part]
     return list(number), rows
+
+
+def _is_whole(label: str) -> bool | None:
+    """Whether a label is a whole number or a fraction; None for a name."""
+    try:
+        return float(parse_number(label)).is_integer()
+    except ValueError:
+        return None
+
+
+def _fraction(name: str, line: int, label: str) -> FileFormatError:
+    problem = (
+        "the label is a fraction, not a class (classes are whole numbers or names; --task regression learns values)"
+    )
+    return FileFormatError(problem, path=name, line=line, token=label)
 
 
 def as_number(label: Any) -> Any:

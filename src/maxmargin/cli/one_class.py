@@ -24,6 +24,9 @@ class OneClassTask(MulticlassTask):
     def targets(self, data: SvmLightData, name: str, args: Namespace, voice: Voice) -> None:
         return None
 
+    def learned(self, targets: Any) -> set[str]:
+        return {"1", "-1"}
+
     def n_scores(self, targets: Any, args: Namespace) -> int:
         return 1
 

@@ -87,7 +87,7 @@ class RowTask(Task):
         opened, labelled, options = self._how_to_read(source, settings, unlabelled, compared)
         data = read_svmlight(opened, memory=source.memory, **options)
         _note_beyond(_beyond(data.X, settings["features"]), source, settings, voice)
-        return Examples(_as_wide(data.X, settings["features"]), self.outputs(data) if labelled else None)
+        return self._read(data, settings["features"], labelled)
 
     def parts(
         self, source: Input, settings: Mapping[str, Any], voice: Voice, *, unlabelled: bool, compared: bool = False
@@ -96,8 +96,13 @@ class RowTask(Task):
         width, beyond = settings["features"], 0
         for data in svmlight_parts(opened, **options):
             beyond += _beyond(data.X, width)
-            yield Examples(_as_wide(data.X, width), self.outputs(data) if labelled else None)
+            yield self._read(data, width, labelled)
         _note_beyond(beyond, source, settings, voice)
+
+    def _read(self, data: SvmLightData, width: int, labelled: bool) -> Examples:
+        """Data for a model of this width; the lines of the rows where labels are compared, for what is refused."""
+        X = _as_wide(data.X, width)
+        return Examples(X, self.outputs(data), rows=data.line) if labelled else Examples(X, None)
 
     def _how_to_read(
         self, source: Input, settings: Mapping[str, Any], unlabelled: bool, compared: bool

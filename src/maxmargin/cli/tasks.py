@@ -144,6 +144,14 @@ class Task(ABC):
         """The labels in outputs, if these are such that two sets without a common one are strange."""
         return set()
 
+    def learned(self, targets: Any) -> set[str]:
+        """Those that a model of these training targets predicts."""
+        return self.labels(targets)
+
+    def fault(self, examples: Examples, classes: Any, source: Input) -> DataError | None:
+        """Why labels are none that predictions can be compared with; ``classes`` are those learned, or the targets."""
+        return None
+
     @abstractmethod
     def report(self, true: Any, predicted: Sequence[Any], width: int, model: Any = None) -> str:
         """How good predictions are, as text; ``model`` is what made them, where that is known."""

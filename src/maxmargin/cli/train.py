@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
+import sys
 import warnings
 from argparse import Namespace
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 from typing import Any
 
 from ..errors import DataError, FileFormatError
 from .evaluate import check_labelled, print_report
 from .inputs import Input, check_format, check_output, recognise
 from .learners import check_options, choose, form_of, make, parameters
-from .messages import UsageError, Voice, in_words, note_in_words, size_in_words
+from .messages import InWords, UsageError, Voice, in_words, note_in_words, size_in_words
 from .tasks import Examples, Task, load_task
 
 __all__ = ["inputs_of", "opened", "read", "run", "warnings_as_notes"]
@@ -95,6 +96,10 @@ def read(
             check_format(test, settings["format"], source.name, voice)
         tested = task.examples(test, settings, voice, unlabelled=False, compared=True)
     check_labelled(tested, test)
+    if fault := task.fault(tested, examples.y, test):
+        raise fault
+    if (labels := task.labels(tested.y)) and (known := task.learned(examples.y)) and labels.isdisjoint(known):
+        voice.note(f"no label of {test.name} occurs in what {source.name} teaches: do they belong together?")
     return examples, tested
 
 
@@ -127,7 +132,7 @@ def _fit(task: Task, model: Any, examples: Examples, voice: Voice) -> bool:
     """Whether the fit was interrupted, with a model all the same."""
     before = getattr(model, "certificate_", None)
     try:
-        with voice.phase("training"), warnings_as_notes(voice):
+        with voice.phase("training"), warnings_as_notes(voice), redirect_stderr(InWords(sys.stderr)):
             task.fit(model, examples)
     except KeyboardInterrupt:
         if getattr(model, "certificate_", None) is before:
