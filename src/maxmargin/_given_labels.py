@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ._estimator import LabelIndex, check_label
 from .errors import DataError
 
-__all__ = ["GivenLabels", "allowed_labels", "given_labels", "labels_of"]
+__all__ = ["GivenLabels", "allowed_labels", "given_labels", "labels_of", "scored_labels"]
 
 Ints = NDArray[np.int64]
 
@@ -46,6 +46,49 @@ class GivenLabels:
             out[token] = False
             out[token, numbers] = True
         return out
+
+    def notes(self, start: Ints, sequences: Ints) -> list[str]:
+        """Notes on labels that one set names and nothing else: a slip of the pen would be a class of the model.
+
+        Parameters
+        ----------
+        start : int64 array of shape (n_sequences + 1,)
+            Where sequences begin among the tokens.
+        sequences : int64 array of shape (n_sequences,)
+            Their numbers, as the notes tell them.
+        """
+        named = np.bincount(self.flat[self.flat >= 0], minlength=len(self.index))
+        for several in self.sets.values():  # those of one label are labels
+            named[several] += 1
+        notes = []
+        for token, several in sorted(self.sets.items()):
+            i = int(np.searchsorted(start, token, side="right")) - 1
+            notes += [
+                f"label {self.index.labels[number]!r:.40} stands nowhere but in the set of sequence "
+                f"{int(sequences[i])}, token {token - int(start[i])}: it is a class of the model too; is it a slip?"
+                for number in several
+                if named[number] == 1
+            ]
+        return notes
+
+
+def scored_labels(y: Sequence[Sequence[Any]], predicted: Sequence[Sequence[Any]], classes: Sequence[Any]) -> list[bool]:
+    """Whether each predicted label is right, of the tokens where a label or a set of labels is given.
+
+    A frozenset is a set of labels unless it is one of the ``classes``.
+    """
+    single = {label for label in classes if isinstance(label, frozenset)}
+
+    def is_right(true: Any, found: Any) -> bool:
+        several = isinstance(true, set) or (isinstance(true, frozenset) and true not in single)
+        return bool(found in true if several else found == true)
+
+    return [
+        is_right(true, found)
+        for labels, others in zip(y, predicted, strict=True)
+        for true, found in zip(labels, others, strict=True)
+        if true is not None
+    ]
 
 
 def labels_of(labels: Any, i: int, *, sets: bool = False) -> list[Any]:

@@ -22,7 +22,7 @@ from ._estimator import (
     costs_of_labels,
     resolve_n_jobs,
 )
-from ._given_labels import GivenLabels, allowed_labels, given_labels, labels_of
+from ._given_labels import GivenLabels, allowed_labels, given_labels, labels_of, scored_labels
 from ._transitions import dead_end, joined_masks, masks_in, masks_of, transition_masks
 from .errors import DataError
 from .status import Status
@@ -101,6 +101,8 @@ class SequenceSVM(MarginEstimator):
         Length of the dense vectors.
     completion_rounds_ : int
         Rounds done (0 when all labels were known).
+    notes_ : tuple of str
+        What there is to say about the data, such as labels that stand in a single set and nowhere else.
     skipped_ : list of int
         Empty sequences, which teach nothing.
 
@@ -211,15 +213,18 @@ class SequenceSVM(MarginEstimator):
             raise DataError(
                 "sample_weight is zero for every sequence that is not empty: there is nothing to learn from"
             )
+        numbers = np.arange(len(X))  # of the sequences, as they were given
         if (weight == 0).any():  # as if they had not been given: labels and attributes of theirs are unknown
             X, y, weight = [X[i] for i in kept.tolist()], [y[i] for i in kept.tolist()], weight[kept]
             tokens, index = self._training_tokens(X, weight)
+            numbers = kept
         weight = weight * (np.diff(tokens.start) > 0)
         given = given_labels(y, int(tokens.start[-1]))
         del y  # lists of their own
         initial = self._initial(index, given.index, tokens.dense, start)
         index.rest()
-        self._fit_numbers(tokens, index, given, weight, initial)
+        notes = given.notes(tokens.start, numbers)
+        self._fit_numbers(tokens, index, given, weight, initial, notes)
         return self
 
     def _training_tokens(self, X: Sequence[Any], weight: Reals | None) -> tuple[Tokens, AttributeIndex]:
@@ -239,7 +244,13 @@ class SequenceSVM(MarginEstimator):
         return tokens, index
 
     def _fit_numbers(
-        self, tokens: Tokens, index: AttributeIndex, given: GivenLabels, weight: Reals, initial: Reals | None
+        self,
+        tokens: Tokens,
+        index: AttributeIndex,
+        given: GivenLabels,
+        weight: Reals,
+        initial: Reals | None,
+        notes: list[str],
     ) -> None:
         from .solvers.compiled_oracle import CompiledOracle
 
@@ -269,6 +280,7 @@ class SequenceSVM(MarginEstimator):
         self.coef_ = result.w
         self.completion_rounds_ = rounds
         self._prepare(structure, index)
+        self._keep_notes(notes)
         self._finish(result)
 
     def _structure(self, labels: LabelIndex, masks: dict[str, Any] | None = None) -> Any:
@@ -452,10 +464,34 @@ class SequenceSVM(MarginEstimator):
         return out
 
     def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
-        """Share of tokens with the right label."""
+        """Share of tokens with the right label.
+
+        Parameters
+        ----------
+        X : list of sequences
+        y : list of label sequences, as long as their inputs
+            As in training: tokens whose label is None are left out, and a set is right where it has the predicted
+            label. A frozenset is such a set unless it is a label of the model.
+
+        Raises
+        ------
+        DataError
+            For lengths that do not fit, and when no label is known: there is no share then.
+        """
         from .metrics import token_error
 
-        return 1.0 - float(token_error(y, self.predict(X)))
+        y = [labels_of(labels, i, sets=True) for i, labels in enumerate(y)]
+        predicted = self.predict(X)
+        if any(label is None or isinstance(label, set | frozenset) for labels in y for label in labels):
+            check_lengths(X, y)
+            for i, (true, found) in enumerate(zip(y, predicted, strict=True)):
+                if len(true) != len(found):
+                    raise DataError(f"sequence {i} has {len(found)} tokens but {len(true)} labels")
+            known = scored_labels(y, predicted, self.classes_)
+            if not known:
+                raise DataError("no label in y is known (all are None): there is nothing to score")
+            return sum(known) / len(known)
+        return 1.0 - float(token_error(y, predicted))
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()

@@ -166,3 +166,31 @@ def test_weights_of_sequences_with_sets_are_copies() -> None:
     copies = [i for i, times in enumerate(weight) for _ in range(times)]
     copied = SequenceSVM(**TIGHT).fit([X[i] for i in copies], [SETS[i] for i in copies])
     assert weighted.certificate_.primal == pytest.approx(copied.certificate_.primal, rel=1e-6)
+
+
+def small_sequences() -> tuple[list[Any], SequenceSVM]:
+    X = [[["a"], ["b"]], [["b"], ["a"]]]
+    return X, SequenceSVM(C=10.0, random_state=0).fit(X, [["A", "B"], ["B", "A"]])
+
+
+def test_score_leaves_out_what_is_unknown_and_takes_any_of_a_set() -> None:
+    X, model = small_sequences()
+    assert model.score(X, [[None, "B"], ["B", {"A", "B"}]]) == 1.0
+    assert model.score(X, [[None, frozenset({"A"})], ["B", None]]) == 0.5
+    assert model.score(X, [["A", "B"], ["A", "A"]]) == 0.75
+    with pytest.raises(ValueError, match="no label in y is known"):
+        model.score(X, [[None, None], [None, None]])
+    with pytest.raises(ValueError, match="sequence 1 has 2 tokens but 1 labels"):
+        model.score(X, [[None, "B"], ["B"]])
+
+
+def test_a_label_of_one_set_alone_is_noted() -> None:
+    X, model = small_sequences()
+    assert model.notes_ == ()
+    y: list[list[Any]] = [["A", "A"], ["A", "B"], ["B", {"A", "BB"}]]
+    noted = SequenceSVM(random_state=0).fit([X[0], *X], y, sample_weight=[0.0, 1.0, 1.0])
+    assert len(noted.notes_) == 1
+    assert "'BB'" in noted.notes_[0]
+    assert "sequence 2, token 1" in noted.notes_[0]
+    y[1][0] = {"A", "BB"}
+    assert SequenceSVM(random_state=0).fit(X, y[1:]).notes_ == ()

@@ -680,3 +680,31 @@ found = SVMClassifier(max_time=1.0, random_state=0).fit(X, X[:, 0] > 0).certific
 print(found.status.name, found.relative_gap <= 1e-3, found.seconds > 1.0)
 """
     assert run_python(code, env={"NUMBA_CACHE_DIR": str(tmp_path)}).split() == ["CONVERGED", "True", "True"]
+
+
+@pytest.mark.parametrize("end", ["passes", "one more", "Ctrl-C", "callback"])
+def test_a_warm_start_cut_short_is_no_worse_than_its_start(end: str) -> None:
+    """Planes of a small ``C`` stand for huge weights under a large one."""
+    rng = np.random.default_rng(0)
+    centres, y = rng.normal(size=(8, 20)), rng.integers(8, size=400)
+    X = centres[y] + 1.5 * rng.normal(size=(400, 20))
+    model = MulticlassSVM(0.01, solver="frank_wolfe", warm_start=True, random_state=0).fit(X, y)
+    w = model.coef_.copy()
+
+    def stop(*_: Any) -> bool:
+        if end == "Ctrl-C":
+            raise KeyboardInterrupt
+        return end == "callback"
+
+    model.set_params(C=1000.0, max_passes={"passes": 2, "one more": 5}.get(end, 100), callback=stop)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            model.fit(X, y)
+        except KeyboardInterrupt:
+            assert end == "Ctrl-C"
+    scores = X @ w.T + 1.0
+    scores[np.arange(400), y] -= 1.0
+    start = 0.5 * float((w * w).sum()) + 1000.0 * float((scores.max(axis=1) - (X @ w.T)[np.arange(400), y]).sum())
+    assert model.certificate_.primal <= min(2.0 * start, 1000.0 * 400)
+    assert model.certificate_.passes <= model.max_passes

@@ -12,7 +12,7 @@ from scipy.special import expit
 from sklearn import datasets
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
-from maxmargin import SVMClassifier
+from maxmargin import SVMClassifier, SVMRegressor
 from maxmargin.errors import DataError
 from maxmargin.kernels import make_kernel
 from maxmargin.losses import CustomLoss, Exponential, Hinge, Logistic, MarginLoss, Perceptron, SquaredHinge
@@ -397,3 +397,10 @@ def test_a_loss_without_curvature_on_either_side_is_left_to_the_bundle_method(C:
     other = SVMClassifier(C, loss=loss, tol=1e-6, solver="bundle").fit(rows, y, weight).certificate_
     assert found.status.ok
     assert found.primal == pytest.approx(other.primal, rel=2e-6)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_a_regressor_is_told_of_a_loss_that_it_takes(kernel: str) -> None:
+    X = np.arange(6.0)[:, None]
+    with pytest.raises(DataError, match=r"SVMRegressor: .* such as 'squared_epsilon_insensitive'$"):
+        SVMRegressor(solver="newton", kernel=kernel).fit(X, X[:, 0])

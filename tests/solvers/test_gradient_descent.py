@@ -503,3 +503,13 @@ def test_trials_on_rows_cost_no_pass() -> None:
     problem = random_problem(4, "squared_hinge", "none", 20.0)
     run: Any = GradientDescent().start(problem.task())
     assert [run.advance().passes for _ in range(5)] == [1] * 5
+
+
+@pytest.mark.parametrize("max_passes", [2, 3, 4, 5, 6, 7, 9, 12, 25])
+@pytest.mark.parametrize("start", ["zero", "random"])
+def test_trials_keep_to_the_limit_of_passes(max_passes: int, start: Any) -> None:
+    case = named_cases()["label costs"]
+    found = minimize(
+        case.oracle, GradientDescent(start_at=start), C=1.0, tol=0.0, max_passes=max_passes, random_state=0
+    ).certificate
+    assert found.passes <= max_passes

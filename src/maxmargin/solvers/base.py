@@ -177,6 +177,9 @@ class Run(ABC):
     n_mistakes: int | None = None
     """Mistakes that a perceptron has made."""
 
+    passes_left: float = float("inf")
+    """Passes that :meth:`advance` may take; the outer loop says it before each call."""
+
     label = ""
     """Name of the algorithm at work, where the solver chooses among several."""
 
@@ -203,6 +206,10 @@ class Run(ABC):
         """Take another algorithm where this one no longer moves; False if there is none."""
         return False
 
+    def at_least(self, w: Reals) -> float | None:
+        """What the objective of weights is at least, told without a pass over the data; None if nothing tells it."""
+        return None
+
     def planes(self) -> Planes | None:
         """The working set, for a later warm start."""
         return None
@@ -226,6 +233,12 @@ class StructuredRun(Run):
         found = task.oracle.evaluate(w, task.examples, work=work, risk=risk, n_jobs=task.n_jobs)
         task.oracle.check_maximum(task.examples, found.slack, cached)
         return found
+
+    def cached_objective(self, w: Reals, work: Work) -> float:
+        """The objective of weights by the planes of the working set alone: no more than by those of all outputs."""
+        task = self.task
+        _, cached = task.oracle.best_cached(w, work.planes, task.examples)
+        return task.penalty(w) + float(task.c[task.examples] @ cached)
 
 
 class Solver(Protocol):

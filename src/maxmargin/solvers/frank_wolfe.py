@@ -135,5 +135,8 @@ class _FrankWolfeRun(StructuredRun):
         self._visited_all = False
         return self.most_violated(w, self.work, risk=True)
 
+    def at_least(self, w: NDArray[np.float64]) -> float:
+        return self.cached_objective(w, self.work)
+
     def planes(self) -> Planes:
         return self.work.planes

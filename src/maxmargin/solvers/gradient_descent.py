@@ -15,8 +15,8 @@ Among kinks all steps are short: the bundle method is for such losses.
 Lower bounds are those of the planes of subgradients that were met, of their weighted mean, and, on structured problems
 and rankings, of the best average of the last one and the best so far.
 Cost of a step: one subgradient over all examples; on linear problems and rankings a trial costs no product with the
-data, on structured ones another decoding of all examples, which counts as a pass. As a step is not left in the middle
-for the limit of passes, the last one may go beyond it by its trials.
+data, on structured ones another decoding of all examples, which counts as a pass. A step whose trials come to the limit
+of passes is given up: the weights are those before it.
 """
 
 from __future__ import annotations
@@ -95,7 +95,8 @@ class _DescentRun(Run):
         self.bounds = Bounds(self.objective)
         self.bounds.add(self.at.dual)
         self.decoded = 1  # evaluations since the last step
-        self.began = False
+        self.began = self.given_up = False
+        self.tried: Point | None = None  # the last trial, where it took a pass
 
     def advance(self) -> Step:
         at, settled = self.at, True
@@ -105,14 +106,20 @@ class _DescentRun(Run):
             gradient = self._downwards(gradient)
             r = self._step(gradient)
         self.began = True
+        if self.given_up:
+            settled = False
         if r > 0.0:
-            moved = self._at(at.w - r * gradient)
+            moved = self._at(at.w - r * gradient) if self.tried is None else self.tried
             settled = at.value - moved.value <= self.options.epsilon * abs(at.value)
             if moved.value <= at.value:
                 self.at = moved
             self.bounds.add(moved.dual)
         passes, self.decoded = self.decoded if self.objective.dear else 1, 0
         return Step(passes, self.at.value - self.bounds.best, self.bounds.best, settled=settled)
+
+    @property
+    def _at_limit(self) -> bool:
+        return self.objective.dear and self.decoded >= self.passes_left
 
     def _at(self, w: Reals) -> Point:
         self.decoded += 1
@@ -128,7 +135,7 @@ class _DescentRun(Run):
         radius = _CLOSE * at.value
         for _ in range(_TURNS):
             length = float(np.linalg.norm(gradient))
-            if not radius * length**2 > _SMALLEST_STEP:
+            if not radius * length**2 > _SMALLEST_STEP or self._at_limit:
                 break
             near = self._at(at.w - radius / length**2 * gradient)
             self.bounds.add(near.dual)
@@ -150,8 +157,12 @@ class _DescentRun(Run):
         with np.errstate(over="ignore", invalid="ignore"):
             square = float(gradient @ gradient)
             while r * square > least and r > _SMALLEST_STEP:
-                self.decoded += 1
-                if value(r) < wanted:
+                if self._at_limit:
+                    self.given_up = True
+                    return 0.0
+                if self.objective.dear:  # the point costs no more than its value
+                    self.tried = self._at(at.w - r * gradient)
+                if (value(r) if self.tried is None else self.tried.value) < wanted:
                     return r
                 r *= 0.5
         return 0.0

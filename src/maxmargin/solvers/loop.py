@@ -27,6 +27,7 @@ Reals = NDArray[np.float64]
 # With features of up to 1e100 (see check_magnitude) the squares of the weights stay finite.
 _LARGEST_COST = 1e50
 _SMALLEST_COST = 1e-300  # its inverse is still a number
+_CLEARLY = 0.5  # a bound is below what it bounds: only a clear difference between two of them counts
 
 
 @dataclass(frozen=True)
@@ -345,6 +346,7 @@ class _Loop:
                 return Status.STOPPED
         while True:
             self._keep_best()
+            run.passes_left = self.max_passes - 1 - self.passes  # one is the certificate's
             step = run.advance()
             self._serve_interrupt()
             self.passes += step.passes
@@ -409,9 +411,11 @@ class _Loop:
 
     def _finish(self, run: Run, status: Status) -> Result:
         last = self.history[-1] if self.history else None
-        if self.best is None or last is None or not last.exact:
+        open_end = self.best is None or last is None or not last.exact
+        start = self._better_start(run, status, open_end)
+        if start is not None or open_end:
             self._keep_best()
-            self._evaluate(run, status)
+            self._evaluate(run, status, weights=start)
         assert self.best is not None
         found, kept = self.best
         w = kept.dense() if isinstance(kept, _Sparse) else kept
@@ -431,9 +435,33 @@ class _Loop:
             solver=run.label or self.solver.name,
             status=self._honest(status, found),
         )
-        if last is None or not last.exact:
+        if start is not None or last is None or not last.exact:
             self.history.append(self._record(certificate))
         return Result(w, certificate, self.history, run.planes(), run, highest, str(run.reason), run.n_mistakes)
+
+    def _better_start(self, run: Run, status: Status, open_end: bool) -> Reals | None:
+        """The weights of a warm start, where a run that ended early has none nearly as good.
+
+        Dual variables of a fit with a smaller ``C`` stand for weights that are larger in proportion, and the first
+        passes may leave them far above where the earlier fit ended (2000 rows of 8 classes, from ``C=0.01`` to 1000:
+        1,800 times the objective of weights of 0 after a pass). To begin with smaller ones is no cure: after ten passes
+        the lower bound was a hundredth of what it is so. The pass of the certificate goes to the start then, by
+        what the run can tell without a pass.
+        """
+        early = status in (Status.PASS_LIMIT, Status.TIME_LIMIT, Status.INTERRUPTED, Status.STOPPED)
+        warm = self.task.warm
+        if warm is None or not early or not (open_end or self.passes < self.max_passes):
+            return None
+        least = run.at_least(warm.w)
+        if least is None:
+            return None
+        self._keep_best()
+        if open_end:
+            self.best_dual = max(self.best_dual, run.dual())
+        others = [self.best[0].primal] if self.best is not None else []
+        if open_end:
+            others += [bound for bound in [run.at_least(run.weights())] if bound is not None]
+        return warm.w.copy() if least < _CLEARLY * min(others) else None
 
     def _honest(self, status: Status, found: Certificate) -> Status:
         """A run stopped by a limit may have converged all the same."""

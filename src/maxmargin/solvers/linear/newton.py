@@ -58,10 +58,11 @@ class Newton:
     def check(self, task: LinearTask | KernelTask) -> None:
         """Refuse a loss without a second derivative, see :meth:`start`."""
         if not task.terms.smooth:
-            raise DataError(
-                f"{task.name}: Newton's method needs a loss with a second derivative, such as 'squared_hinge' or "
-                "'logistic' (of a CustomLoss its bend)"
-            )
+            such = "'squared_hinge' or 'logistic' (of a CustomLoss its bend)"
+            sides = getattr(task.terms, "upper", None)
+            if sides is not None and sides.ndim == 2 and sides.shape[1] == 2 and (sides > 0.0).all():  # a tube
+                such = "'squared_epsilon_insensitive'"
+            raise DataError(f"{task.name}: Newton's method needs a loss with a second derivative, such as {such}")
 
 
 class _Point:
