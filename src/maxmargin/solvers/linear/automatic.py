@@ -82,7 +82,7 @@ class Automatic:
         if task.terms.smooth and type(task.terms.loss) not in (Logistic, Exponential):
             return _Switching(task, Newton(), Bundle(), _OF_NEWTON, _OWN)
         run: Run = (Newton() if task.terms.smooth else Bundle()).start(task)
-        run.reason = f"the loss {'is smooth' if task.terms.smooth else 'has kinks'} and no sum of hinges"
+        run.reason = _OWN.reason if task.terms.smooth else "the loss has kinks and no sum of hinges"
         return run
 
 
