@@ -351,10 +351,10 @@ def test_parameters_that_make_no_loss_are_refused() -> None:
     for grid in ((0.0, 1.0), (-1.0, 0.0), (-np.inf, 1.0), (1.0, -1.0)):
         with pytest.raises(ValueError, match="grid must be two numbers around 0"):
             CustomLoss(*HINGE, grid=grid)
-    for base in (1.0, 0.5, np.nan, np.inf):
+    for base in (1.0, 0.5, np.nan, np.inf, 10**400, True):
         with pytest.raises(ValueError, match="base must be a number above 1"):
             Logistic(base)
-    for epsilon in (-0.1, np.nan):
+    for epsilon in (-0.1, np.nan, 10**400, True):
         with pytest.raises(ValueError, match="epsilon must be a number of at least 0"):
             EpsilonInsensitive(epsilon)
 
@@ -513,6 +513,48 @@ def test_good_classes_are_taken_and_minimised(loss: Any, same: str) -> None:
     other = SVMClassifier(loss=same, tol=1e-7, max_passes=500).fit(X, Y)
     assert model.certificate_.status.ok
     assert model.certificate_.primal == pytest.approx(other.certificate_.primal, rel=1e-6)
+
+
+class Short(Own):
+    """A squared hinge whose conjugate is wrong between two slopes; those of the grid go down to -31."""
+
+    smoothness = 1.0
+    slopes = (-math.inf, 0.0)
+    between = (-200.0, -40.0)
+    function = staticmethod(lambda t: 0.5 * np.maximum(1.0 - t, 0.0) ** 2)
+    slope = staticmethod(lambda t: -np.maximum(1.0 - t, 0.0))
+
+    def curvature(self, t: Any) -> Any:
+        return 1.0 * (np.asarray(t, float) < 1.0)
+
+    def conjugate(self, u: Any) -> Any:
+        u = np.asarray(u, float)
+        low, high = self.between
+        right = np.where(u <= 0.0, u + 0.5 * u * u, np.inf)
+        return np.where((u > low) & (u < high), -1.0, right)
+
+
+@pytest.mark.parametrize(("low", "at"), [(-2000.0, "-1001"), (-1e7, "-1001"), (-1000.0, "")])
+def test_conjugates_are_checked_far_from_the_grid(low: float, at: str) -> None:
+    loss = type("Wrong", (Short,), {"between": (low, -40.0)})()
+    if not at:
+        assert margin_loss(loss) is loss
+        return
+    with pytest.raises(DataError, match=f"the conjugate of the slope {at} is -1, but value and slope at -1000 make it"):
+        margin_loss(loss)
+
+
+@pytest.mark.parametrize("options", [{}, {"kernel": "poly", "degree": 1, "gamma": 1.0}], ids=["linear", "kernel"])
+def test_a_conjugate_that_is_too_small_is_blamed_for_a_bound_above_the_objective(options: Any) -> None:
+    """And no structure, of which a plain machine has none. The last row ends at a margin of about -58."""
+    X, y = np.repeat([[1.0], [-1.0], [60.0]], [50, 50, 1], axis=0), np.repeat([1, 0, 0], [50, 50, 1])
+    model = SVMClassifier(loss=Short(), fit_intercept=False, **options)
+    blame = (
+        "is above the objective .*: the conjugate of loss 'own' is too small at the slope -5[0-9.]*: it is -1, and the"
+    )
+    with pytest.raises(DataError, match=blame) as error:
+        model.fit(X, y, sample_weight=np.append(np.full(100, 1e3), 1.0))
+    assert "check_structure" not in str(error.value)
 
 
 def test_a_class_with_its_kink_at_zero_is_not_calibrated() -> None:

@@ -61,6 +61,44 @@ def test_containers_make_no_difference(container: Any) -> None:
     assert flat == classification_report(true, pred)
 
 
+SWAPPED = [("a", 1), ("a", 2)], [("a", 2), ("a", 1)]
+
+
+def test_tuples_are_labels_where_that_is_said() -> None:
+    report = classification_report(*SWAPPED, nested=False)
+    assert (report.accuracy, report.total, list(report.labels)) == (0.0, 2, SWAPPED[0])
+    assert token_error(*SWAPPED, nested=False) == 1.0
+    assert sequence_error(*SWAPPED, nested=False) == 1.0
+    report = classification_report(*SWAPPED, nested=True)
+    assert (report.accuracy, report.total, list(report.labels)) == (0.5, 4, [1, 2, "a"])
+    assert token_error(*SWAPPED, nested=True) == 0.5
+    assert sequence_error(*SWAPPED, nested=True) == 1.0
+
+
+@pytest.mark.parametrize("metric", [classification_report, token_error, sequence_error])
+def test_tuples_that_may_be_either_are_refused(metric: Any) -> None:
+    for pair in (SWAPPED, ([("A", "B")], [("A", "C")]), ([("a",)], [("b",)])):
+        with pytest.raises(DataError, match="nothing but tuples of one length, .*: give nested=False or nested=True"):
+            metric(*pair)
+
+
+def test_tuples_beside_others_are_what_these_are() -> None:
+    assert token_error([("A", "B"), ("A", "C")], [["A", "B"], ["A", "A"]]) == 1 / 4
+    assert token_error(np.array([["A", "B"], ["A", "C"]]), [("A", "B"), ("A", "A")]) == 1 / 4
+    assert token_error([("A", "B"), ("A",)], [("A", "B"), ("C",)]) == 1 / 3
+    assert token_error([("a", 1), None, ("b", 1)], [("a", 1), ("a", 1), ("b", 2)]) == 2 / 3
+    assert token_error([[("a", 1)], [("b", 1)]], [[("a", 1)], [("b", 2)]]) == 1 / 2
+    assert span_scores([("B-X", "O")], [("B-X", "O")]).overall.f1 == 1
+
+
+def test_sequences_and_labels_are_what_is_said_of_them() -> None:
+    assert token_error(["A", "B"], ["A", "C"], nested=False) == token_error([["A"], ["B"]], [["A"], ["C"]], nested=True)
+    with pytest.raises(DataError, match="nested=True, but y_true or y_pred holds labels"):
+        token_error(["A", "B"], ["A", "C"], nested=True)
+    with pytest.raises(DataError, match="nested=False, but y_true or y_pred holds sequences of labels"):
+        token_error([["A"], ["B"]], [["A"], ["C"]], nested=False)
+
+
 def test_tables_fit_their_width() -> None:
     labels = ["a" * 200, "b", "", " c", "new\nline", "日本"]
     report = classification_report(labels, labels[::-1])

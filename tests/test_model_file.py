@@ -343,6 +343,13 @@ def test_parameters_that_are_code_come_back_as_defaults(tmp_path: Path) -> None:
     assert np.array_equal(model.coef_, loaded.coef_)
 
 
+@pytest.mark.parametrize("n_jobs", [-2000, 2000, 10**23])
+def test_more_threads_than_a_file_may_ask_for_are_left_out(n_jobs: int, tmp_path: Path) -> None:
+    model = multiclass([1, 2, 3, 1, 2, 1])
+    assert back(model.set_params(n_jobs=n_jobs), tmp_path).n_jobs is None
+    assert back(model.set_params(n_jobs=-1), tmp_path).n_jobs == -1
+
+
 def test_a_parameter_that_prediction_needs_is_not_dropped(tmp_path: Path) -> None:
     model = sequence()
     model.forbidden = (pair for pair in [("O", "O")])
@@ -758,6 +765,98 @@ def test_a_small_file_does_not_grow_large(what: str, tmp_path: Path, monkeypatch
         assert tracemalloc.get_traced_memory()[1] < 4 << 20
     finally:
         tracemalloc.stop()
+
+
+def metadata_of(*values: Any) -> Callable[[Contents], Any]:
+    """Metadata that hold these values, as they stand in the file."""
+    return lambda contents: contents.values.update(metadata={"dict": [["x", list(values)]]})
+
+
+MENTIONED_TWICE: dict[str, Any] = {
+    "integers": [{"integers": "many"}] * 2,
+    "an array": [{"array": "many"}] * 2,
+    "an array and integers": [{"array": "many"}, {"integers": "many"}],
+    "texts": [{"texts": "names"}] * 2,
+    "an array of text": [{"text_array": {"texts": "names"}}] * 2,
+    "an array of objects": [{"object_array": {"texts": "names"}}] * 2,
+    "a tuple": [{"tuple": {"texts": "names"}}] * 2,
+    "deep inside": [{"tuple": [{"dict": [["a", {"integers": "many"}], ["b", {"integers": "many"}]]}]}],
+}
+
+
+@pytest.mark.parametrize("what", MENTIONED_TWICE)
+def test_a_name_mentioned_twice_is_refused(what: str, tmp_path: Path) -> None:
+    """A mention can make a new list or array: thousands in a header of some kilobytes would take gigabytes."""
+
+    def change(contents: Contents) -> None:
+        contents.arrays["many"] = np.arange(2000, dtype=np.int16)
+        contents.texts["names"] = ["a", "b"]
+        metadata_of(*MENTIONED_TWICE[what])(contents)
+
+    refused(tampered(multiclass([1, 2, 3, 1, 2, 1]), tmp_path / "m.model", change), "is mentioned twice")
+
+
+def test_what_stands_in_two_places_of_a_model_comes_back_in_both(tmp_path: Path) -> None:
+    names, numbers, array = [f"n{i}" for i in range(100)], list(range(100)), np.arange(3)
+    model = sequence()
+    save_model(model, tmp_path / "m", metadata={"a": [names, numbers, array], "b": (names, numbers, array)})
+    found = load_with_metadata(tmp_path / "m")[1]
+    assert same_values(found["a"], [names, numbers, array])
+    assert same_values(found["b"], (names, numbers, array))
+
+
+FILLING: dict[str, tuple[Any, str]] = {
+    "integers": ([{"integers": "many"}], "would take more memory than a file of its size may fill"),
+    "arrays of text": (
+        [{"text_array": {"texts": "one"}}, {"text_array": {"texts": "other"}}],
+        "would take more memory than a file of its size may fill",
+    ),
+    "history": ([], "would take more memory than a file of its size may fill"),
+    "wide text": ([{"texts": "wide"}], "refused: its contents would take"),
+    "arrays of reals as integers": ([{"integers": "reals"}], "'reals' is no list of integers"),
+    "rows as integers": ([{"integers": "rows"}], "'rows' is no list of integers"),
+}
+
+
+@pytest.mark.parametrize("what", FILLING)
+def test_what_is_made_of_the_contents_is_counted_too(
+    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A list of integers takes up to 40 times what its array does, an array of text up to its longest text a text."""
+
+    def change(contents: Contents) -> None:
+        if what == "integers":
+            contents.arrays["many"] = np.zeros(1 << 19, np.uint8)
+        if what == "arrays of text":  # either of them alone would do
+            contents.texts.update({name: ["a" * 200, *["b"] * 1500] for name in ("one", "other")})
+        if what == "history":
+            contents.arrays["history"] = np.zeros((1 << 14, 5))
+        if what == "wide text":
+            contents.texts["wide"] = ["\U0001f600" + "a" * (1 << 19)]
+        if "as integers" in what:
+            contents.arrays.update(reals=np.zeros(20), rows=np.zeros((20, 1), np.int8))
+        metadata_of(*FILLING[what][0])(contents)
+
+    path = tampered(sequence(), tmp_path / "m.model", change)
+    assert os.path.getsize(path) < 20_000
+    monkeypatch.setattr(container, "_ROOM", 1 << 20)
+    tracemalloc.start()
+    try:
+        refused(path, FILLING[what][1])
+        assert tracemalloc.get_traced_memory()[1] < 6 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_whatever_is_saved_can_be_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lists that compress well, and take much memory: such a file is written plainly, or not at all."""
+    monkeypatch.setattr(container, "_ROOM", 1 << 20)
+    save_model(sequence(), tmp_path / "m", metadata={"x": [7] * 100_000})
+    assert load_with_metadata(tmp_path / "m")[1] == {"x": [7] * 100_000}
+    before = (tmp_path / "m").read_bytes()
+    with pytest.raises(ModelFileError, match=r"m: not written: .*would take .* bytes"):
+        save_model(sequence(), tmp_path / "m", metadata={"x": np.array(["a" * 1000, *["b"] * 9000])})
+    assert (tmp_path / "m").read_bytes() == before
 
 
 def test_a_bomb_of_gigabytes_is_refused(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -72,8 +73,8 @@ def test_a_loss_divided_by_the_length_is_the_same_problem_where_all_lengths_are_
     assert listed.optimum(np.full(4, scaling.value))[1] == pytest.approx(small.certificate.primal, rel=1e-7)
 
 
-@pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf, -math.inf])
-def test_scalings_refuse_what_is_no_positive_number(bad: float) -> None:
+@pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf, -math.inf, 10**400, True, "1", None])
+def test_scalings_refuse_what_is_no_positive_number(bad: Any) -> None:
     for make in (Scaling, Scaling.C, lambda x: Scaling.C_over_n(x, 3), lambda x: Scaling.percent(x, 3)):
         with pytest.raises(ValueError, match="C must be a positive finite number, not"):
             make(bad)
@@ -83,10 +84,10 @@ def test_scalings_refuse_what_is_no_positive_number(bad: float) -> None:
         Scaling(1.0).loss_divided_by(bad)
 
 
-@pytest.mark.parametrize("n", [0, -2])
-def test_scalings_refuse_what_is_no_number_of_examples(n: int) -> None:
+@pytest.mark.parametrize("n", [0, -2, "3", True, math.inf])
+def test_scalings_refuse_what_is_no_number_of_examples(n: Any) -> None:
     for convert in (Scaling(1.0).to_C_over_n, Scaling(1.0).to_lam, lambda n: Scaling.lam(1.0, n)):
-        with pytest.raises(ValueError, match=f"number of examples must be at least 1, not {n}"):
+        with pytest.raises(ValueError, match=f"number of examples must be at least 1, not {n!r}"):
             convert(n)
 
 
@@ -125,4 +126,6 @@ def test_every_status_has_a_name_and_one_piece_of_advice() -> None:
         assert status.advice.endswith(".")
         assert "\n" not in status.advice
         assert str(status) == status.label == status.name.replace("_", " ").lower()
-    assert {status for status in Status if status.ok} == {Status.CONVERGED, Status.SEPARATED, Status.STATIONARY}
+    assert {status for status in Status if status.ok} == {
+        Status.CONVERGED, Status.ZERO_OPTIMUM, Status.SEPARATED, Status.STATIONARY
+    }  # fmt: skip

@@ -11,7 +11,7 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from .errors import DataError
 
-__all__ = ["class_factors", "weights_of_rows", "without_zero_classes"]
+__all__ = ["class_factors", "without_zero_classes"]
 
 
 def without_zero_classes(
@@ -45,19 +45,14 @@ def without_zero_classes(
     return weight
 
 
-def weights_of_rows(
-    class_weight: Any,
-    weight: NDArray[np.float64] | None,
-    classes: NDArray[Any],
-    y: NDArray[Any],
-    used: NDArray[np.bool_],
+def class_factors(
+    class_weight: Any, classes: NDArray[Any], y: NDArray[Any], used: NDArray[np.bool_]
 ) -> NDArray[np.float64] | None:
-    """Weights of the rows times those of their classes; None when there are neither.
+    """Factors of the classes, in their order; None when there are none.
 
     Parameters
     ----------
     class_weight : dict, "balanced" or None
-    weight : float64 array of shape (n,), or None
     classes : array
         The classes of the rows used, sorted.
     y : array of shape (n,)
@@ -67,23 +62,10 @@ def weights_of_rows(
     Raises
     ------
     DataError
-        For an unknown class, a bad factor, or when all weights are zero.
+        For an unknown class, a bad factor, or when all factors are zero.
     ValueError
         When ``class_weight`` is none of the above.
     """
-    factors = class_factors(class_weight, classes, y, used)
-    if factors is None:
-        return weight
-    out = np.where(used, 1.0, 0.0) if weight is None else weight.copy()
-    with np.errstate(over="ignore"):  # refused where C is known
-        out[used] *= factors[np.searchsorted(classes, y[used])]
-    return out
-
-
-def class_factors(
-    class_weight: Any, classes: NDArray[Any], y: NDArray[Any], used: NDArray[np.bool_]
-) -> NDArray[np.float64] | None:
-    """Factors of the classes, in their order; None when there are none. See :func:`weights_of_rows`."""
     if class_weight is None:
         return None
     if isinstance(class_weight, dict):

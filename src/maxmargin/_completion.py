@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ._given_labels import GivenLabels
 from ._transitions import dead_end
 from .errors import DataError
+from .solvers.loop import Result
 from .structures.attributes import Tokens
 
 __all__ = ["Completion"]
@@ -68,7 +69,7 @@ class Completion:
         completed, _ = self._decode(self._structure, encoded, self._tokens, w)
         return np.asarray(completed, np.int64)
 
-    def first_weights(self, weight: Reals, fit: Callable[[Any, Reals], Reals]) -> Reals:
+    def first_weights(self, weight: Reals, fit: Callable[[Any, Reals], Result]) -> tuple[Reals, Result | None]:
         """Weights to begin with: of a model of the known labels alone, positions as sequences of length 1.
 
         Where no label stands alone, every attribute's weights are how often its tokens have each label for a candidate,
@@ -78,7 +79,13 @@ class Completion:
         ----------
         weight : float64 array of shape (n_sequences,)
         fit : callable
-            ``fit(oracle, sample_weight)``: the weights of a fit.
+            ``fit(oracle, sample_weight)``: what a solver answers.
+
+        Returns
+        -------
+        weights : float64 array
+        result : Result or None
+            That of the fit, with these weights; None where there was none.
         """
         from .solvers.compiled_oracle import CompiledOracle
         from .structures.sequence import Sequence as Structure
@@ -96,9 +103,9 @@ class Completion:
             )
             lone = Structure(structure.n_labels, costs=structure.costs)
             encoded = lone.encode(singles, np.split(np.maximum(flat, 0), singles.start[1:-1]))
-            w = fit(CompiledOracle(lone, encoded), each * (flat >= 0))
-            w[-structure.n_shared :] = 0.0
-            return w
+            result = fit(CompiledOracle(lone, encoded), each * (flat >= 0))
+            result.w[-structure.n_shared :] = 0.0
+            return result.w, result
         shares = self.candidates * (each / self.candidates.sum(1))[:, None]
         blocks = [np.zeros((0, structure.n_labels))]
         sparse = tokens.matrix()
@@ -106,4 +113,4 @@ class Completion:
             blocks.append(sparse.T @ shares)
         if tokens.dense is not None:
             blocks.append(tokens.dense.T @ shares)
-        return np.concatenate([*(block.ravel() for block in blocks), np.zeros(structure.n_shared)])
+        return np.concatenate([*(block.ravel() for block in blocks), np.zeros(structure.n_shared)]), None

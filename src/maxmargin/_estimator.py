@@ -8,10 +8,12 @@ import numbers
 import os
 import sys
 import warnings
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from enum import Enum
+from functools import wraps
 from itertools import pairwise
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,11 +32,14 @@ from .status import Status
 from .structures.values import as_reals, loss_fault
 
 __all__ = [
-    "LabelIndex", "MarginEstimator", "check_label", "check_lengths", "check_number", "check_one_kind",
-    "check_sample_weight", "choose_solver", "costs_of_labels", "labels_as_given", "resolve_n_jobs", "warn_caller",
+    "LabelIndex", "MarginEstimator", "check_bool", "check_label", "check_lengths", "check_number", "check_one_kind",
+    "check_sample_weight", "check_targets", "choose_solver", "costs_of_labels", "labels_as_given", "resolve_n_jobs",
+    "undone_if_failed", "warn_caller",
 ]  # fmt: skip
 
 Reals = NDArray[np.float64]
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 def warn_caller(message: str, category: type[Warning]) -> None:
@@ -49,6 +54,42 @@ def warn_caller(message: str, category: type[Warning]) -> None:
         frame = frame.f_back
         level += 1
     warnings.warn(message, category, stacklevel=level)
+
+
+def undone_if_failed(method: Callable[P, T]) -> Callable[P, T]:
+    """Decorator of ``fit`` and ``partial_fit``: what fails leaves the fitted attributes as they were.
+
+    Else classes, names of features and the like of data that were refused would stand beside older weights. A fit is
+    done when it has stored its certificate, a piece of a stream when its rows have been counted: what is raised after
+    that, such as the KeyboardInterrupt that was held back, undoes nothing.
+    """
+
+    @wraps(method)
+    def whole(*args: P.args, **options: P.kwargs) -> T:
+        with _undone_if_failed(args[0]):
+            return method(*args, **options)
+
+    return whole
+
+
+@contextmanager
+def _undone_if_failed(estimator: Any) -> Iterator[None]:
+    state = vars(estimator)
+    before = {name: value for name, value in state.items() if _is_fitted(name)}
+    try:
+        yield
+    except BaseException:
+        same = all(state.get(name) is before.get(name) for name in ("certificate_", "_streams"))
+        if same and state.get("n_samples_seen_") == before.get("n_samples_seen_"):
+            for name in [name for name in state if _is_fitted(name)]:
+                del state[name]
+            state.update(before)
+        raise
+
+
+def _is_fitted(name: str) -> bool:
+    """Whether a fit leaves an attribute that is worth keeping: what a warm start needs is as large as the data."""
+    return (name.endswith("_") or name.startswith("_")) and name != "_warm"
 
 
 class LabelIndex:
@@ -91,6 +132,7 @@ class MarginEstimator(BaseEstimator):
     history_: list[Record]
     solver_: str
     n_mistakes_: NDArray[np.int64]
+    _switches: tuple[str, ...] = ("fit_intercept", "penalize_intercept", "warm_start", "functions", "empty")
     _quiet = False  # set where an early end is no surprise, such as in a comparison of solvers
     notes_: tuple[str, ...]
 
@@ -100,6 +142,9 @@ class MarginEstimator(BaseEstimator):
         check_number(self, "max_passes", low=1, integral=True)
         if self.max_time is not None:
             check_number(self, "max_time", low=0.0)
+        check_bool(self, *(name for name in self._switches if hasattr(self, name)))
+        if not isinstance(self.verbose, numbers.Integral | np.bool_):
+            raise ValueError(f"{type(self).__name__}: verbose must be an integer, not {_shown(self.verbose)}")
         if self.callback is not None and not callable(self.callback):
             raise ValueError(f"callback must be callable, not {self.callback!r}")
         if hasattr(self, "n_jobs"):
@@ -291,23 +336,40 @@ def _listed(names: list[str]) -> str:
 def check_number(estimator: Any, name: str, *, low: float, low_allowed: bool = True, integral: bool = False) -> None:
     """Refuse a parameter that is no finite number (or integer) of the range asked for."""
     value = getattr(estimator, name)
-    kind = numbers.Integral if integral else numbers.Real
-    good = isinstance(value, kind) and not isinstance(value, bool) and not math.isnan(float(value))
-    if good:
-        good = float(value) >= low if low_allowed else float(value) > low
-    if not good or (math.isinf(float(value)) and name != "max_time"):
+    number = math.nan
+    if isinstance(value, numbers.Integral if integral else numbers.Real) and not isinstance(value, bool):
+        with suppress(OverflowError):  # of an integer beyond all floats
+            number = float(value)
+    good = number >= low if low_allowed else number > low
+    if not good or (math.isinf(number) and name != "max_time"):
         what = "an integer" if integral else "a finite number"
         raise ValueError(
-            f"{type(estimator).__name__}: {name} must be {what} {'>=' if low_allowed else '>'} {low:g}, not {value!r}"
+            f"{type(estimator).__name__}: {name} must be {what} {'>=' if low_allowed else '>'} {low:g}, not "
+            f"{_shown(value)}"
         )
+
+
+def check_bool(estimator: Any, *names: str) -> None:
+    """Refuse switches that are neither True nor False: text such as ``"no"`` would count for True."""
+    for name in names:
+        value = getattr(estimator, name)
+        if not isinstance(value, bool | np.bool_):
+            raise ValueError(f"{type(estimator).__name__}: {name} must be True or False, not {_shown(value)}")
+
+
+def _shown(value: Any) -> str:
+    try:
+        return f"{value!r:.80}"
+    except ValueError:  # Python writes no integers of more than some thousand digits
+        return "an integer of thousands of digits"
 
 
 def resolve_n_jobs(n_jobs: int | None) -> int:
     """Number of threads: None is 1, negative numbers count from the number of cores as in joblib."""
     if n_jobs is None:
         return 1
-    if not isinstance(n_jobs, numbers.Integral) or n_jobs == 0:
-        raise ValueError(f"n_jobs must be a non-zero integer or None, not {n_jobs!r}")
+    if not isinstance(n_jobs, numbers.Integral) or isinstance(n_jobs, bool) or n_jobs == 0:
+        raise ValueError(f"n_jobs must be a non-zero integer or None, not {_shown(n_jobs)}")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
     return int(n_jobs) if n_jobs > 0 else max(1, cores + 1 + int(n_jobs))
 
@@ -333,6 +395,17 @@ def check_sample_weight(sample_weight: ArrayLike | None, n: int) -> Reals | None
     if not (out > 0).any():
         raise DataError("sample_weight is zero for every example: there is nothing to learn from")
     return out
+
+
+def check_targets(y: Any) -> Any:
+    """Targets or grades as float64; booleans count for 0 and 1. For None and complex ones scikit-learn has lines.
+
+    Raises
+    ------
+    DataError
+        When they are no numbers: text is none, also that of numbers.
+    """
+    return y if y is None or getattr(getattr(y, "dtype", None), "kind", "") == "c" else as_reals(y, "y")
 
 
 def _fingerprint(oracle: Oracle) -> str:

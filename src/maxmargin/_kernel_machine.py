@@ -54,6 +54,7 @@ Ints = NDArray[np.int64]
 
 _LARGEST = 1e50
 _MANY, _HOPELESS = 20_000, 300_000  # rows
+_WITH_BOUND = (Status.CONVERGED, Status.ZERO_OPTIMUM)
 
 
 class KernelMachine(Machine):
@@ -146,13 +147,16 @@ class KernelMachine(Machine):
         )
         if kernel.name in ("linear", "poly"):
             squares = X.multiply(X).sum(1) if sp.issparse(X) else np.einsum("ij,ij->i", X, X, dtype=np.float64)
-            longest = [int(np.argmax(np.asarray(squares)))]
-            with np.errstate(over="ignore", invalid="ignore"):
-                largest = float(kernel.block(X[longest], X[longest])[0, 0])
-            if not abs(largest) <= _LARGEST:
+            largest = kernel.largest(float(np.asarray(squares).max()))
+            if not largest <= _LARGEST:
+                cure = "scale X down"
+                if kernel.name == "poly":  # the constant alone, or the products
+                    cure = f"coef0={kernel.coef0:g} and degree={kernel.degree} alone make them so: give smaller ones"
+                    if kernel.largest(0.0) <= _LARGEST:
+                        cure = f"scale X down, or give a smaller gamma ({kernel.gamma:.3g}) or degree ({kernel.degree})"
                 raise DataError(
                     f"the {kernel.name} kernel has values of up to {largest:.3g}: too large to compute with (at most "
-                    f"{_LARGEST:g}); scale X down"
+                    f"{_LARGEST:g}); {cure}"
                 )
         if X.shape[0] >= _HOPELESS and (way_out := self._way_out()):
             warn_caller(
@@ -224,7 +228,7 @@ class KernelMachine(Machine):
         if -spectrum.least > spectrum.slight(task.tol, float(task.c.max())):
             self._about_kernel = tell_indefinite(*spectrum)
             found = result.certificate
-            status = Status.STATIONARY if found.status is Status.CONVERGED else found.status
+            status = Status.STATIONARY if found.status in _WITH_BOUND else found.status
             result.certificate = replace(found, dual=-math.inf, status=status)
         elif spectrum.n_seen < task.n:
             self.__dict__.setdefault("_about_kernel", tell_unproven(task.n, spectrum.n_seen))
@@ -340,7 +344,8 @@ class KernelMachine(Machine):
         Raises
         ------
         DataError
-            When the values of a precomputed kernel are not those between test and training points.
+            When the values of a precomputed kernel are not those between test and training points, or a row has values
+        too large to compute with.
         """
         check_sparse(X)
         try:
@@ -353,6 +358,17 @@ class KernelMachine(Machine):
                     f"expected shape {(X.shape[0], n)}, seen {tuple(X.shape)})"
                 ) from None
             raise
+        with np.errstate(over="ignore", invalid="ignore"):  # refused where it leaves no number
+            scores = self._scores_of(X)
+        bad = np.flatnonzero(np.isnan(scores).any(1))
+        if len(bad):
+            raise DataError(
+                f"{type(self).__name__}: the values of row {bad[0]} are too large to compute its score; scale X as the "
+                "data of the fit were"
+            )
+        return scores
+
+    def _scores_of(self, X: Any) -> Reals:
         if "coef_" not in vars(self):
             return self._kernel_scores(X)
         coef = np.atleast_2d(self.coef_)
@@ -467,7 +483,7 @@ def bounded_together(results: list[Result]) -> None:
     """Problems of one certificate: one that ends without a bound leaves none for their sum."""
     if any(result.certificate.status is Status.STATIONARY for result in results):
         for result in results:
-            if result.certificate.status is Status.CONVERGED:
+            if result.certificate.status in _WITH_BOUND:
                 result.certificate = replace(result.certificate, status=Status.STATIONARY)
 
 
@@ -508,13 +524,14 @@ def nu_for_values(target: Reals, c: Reals, nu: float) -> tuple[Terms, Reals, Int
     return terms, np.array([half, -half]), group
 
 
-def canonical(beta: Reals, thresholds: Reals, nu: float) -> tuple[Reals, float]:
+def canonical(beta: Reals, thresholds: Reals, nu: float, *, zero: bool = False) -> tuple[Reals, float]:
     """Coefficients and intercept of a nu form, scaled so that the margin is 1.
 
     Where the margin is 0 the reduced convex hulls of the classes meet and the best weights are 0: said in a warning.
+    ``zero`` says that the optimum was found to be 0: then a margin that is left is one of rounding.
     """
     b, rho = 0.5 * float(thresholds.sum()), 0.5 * float(thresholds[1] - thresholds[0])
-    if not rho > 1e-10 * max(1.0, abs(b)):
+    if zero or not rho > 1e-10 * max(1.0, abs(b)):
         warn_caller(
             f"with nu={nu:g} the classes cannot be told apart: the best margin is 0 and all weights are about 0; "
             "raise nu or use another kernel",

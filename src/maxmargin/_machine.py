@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -29,16 +32,18 @@ from .solvers.one_slack import OneSlack
 from .solvers.perceptron import Perceptron
 from .solvers.projected_gradient import ProjectedGradient
 from .solvers.subgradient import Pegasos, Subgradient
+from .status import Status
 from .structures.base import check_magnitude
 from .structures.rows import FEW_ENTRIES, merge_equal_rows
 from .structures.values import as_reals
 from .terms import LossTerms, Terms
 
-__all__ = ["Machine", "counted", "sum_of"]
+__all__ = ["Machine", "counted", "ended", "held_back", "left_out", "sum_of"]
 
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+_MARGINS = 1e-50, 1e50  # a common factor is another C, and C has such limits
 _SOLVERS: dict[str, Any] = {
     "auto": Automatic(),
     "coordinate_ascent": CoordinateAscent(),
@@ -135,7 +140,7 @@ class Machine(MarginEstimator):
 
     def _take_over(self, results: list[Result]) -> None:
         """Certificate and history of one problem, or of several added up; then speak of an early end."""
-        worst = max(results, key=lambda result: (not result.certificate.status.ok, result.certificate.passes))
+        worst = max(results, key=lambda result: _hardness(result.certificate))
         self.solver_reason_ = worst.reason
         worst.certificate = sum_of([result.certificate for result in results])
         for name in ("_streams", "n_samples_seen_"):  # of partial_fit
@@ -171,7 +176,7 @@ def sum_of(certificates: list[Certificate]) -> Certificate:
     if len(certificates) == 1:
         return certificates[0]
     n = sum(each.n_examples for each in certificates)
-    worst = max(certificates, key=lambda each: (not each.status.ok, each.passes))
+    worst = max(certificates, key=_hardness)
     return Certificate(
         primal=sum(each.primal for each in certificates),
         dual=sum(each.dual for each in certificates),
@@ -187,6 +192,49 @@ def sum_of(certificates: list[Certificate]) -> Certificate:
     )
 
 
+def _hardness(certificate: Certificate) -> tuple[bool, bool, bool, bool, int]:
+    """The largest is that of the problem which speaks for several: one that was ended, that fell short, the longest.
+
+    An optimum of 0 speaks for their sum only where all are 0.
+    """
+    status = certificate.status
+    return (
+        status is Status.INTERRUPTED, status is Status.STOPPED, not status.ok, status is not Status.ZERO_OPTIMUM,
+        certificate.passes,
+    )  # fmt: skip
+
+
+def ended(result: Result) -> bool:
+    """Whether Ctrl-C or a callback has ended a problem, and with it the fit: no other problem is to follow."""
+    return result.certificate.status in (Status.INTERRUPTED, Status.STOPPED)
+
+
+@contextmanager
+def held_back(results: list[Result]) -> Iterator[None]:
+    """While several problems are solved: Ctrl-C between two of them ends the fit as one in the last of them would."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if not results:
+            raise
+        results[-1].certificate = replace(results[-1].certificate, status=Status.INTERRUPTED)
+
+
+def left_out(terms: Terms | LossTerms, weight: Reals, n_weights: int, last: Result, *, bounded: bool = True) -> Result:
+    """The answer to a problem that a fit did not come to, as it ended in the ``last`` one: weights of 0.
+
+    Losses are at least 0, so their certificate is right; where 0 is no bound of the optimum it is not ``bounded``.
+    """
+    found = last.certificate
+    cost = float(terms.cost(np.zeros(terms.n_rows)).sum())
+    risk = cost / (found.C * float(weight.sum()))
+    certificate = replace(
+        found, primal=cost, dual=0.0 if bounded else -math.inf, risk_bound=risk, training_risk=risk, passes=0,
+        oracle_calls=0, seconds=0.0, n_examples=terms.n_rows,
+    )  # fmt: skip
+    return Result(np.zeros(n_weights), certificate, [], n_mistakes=None if last.n_mistakes is None else 0)
+
+
 def check_switches(estimator: Any) -> None:
     """Refuse contradictory settings of the intercept."""
     if estimator.penalize_intercept and not estimator.fit_intercept:
@@ -194,12 +242,12 @@ def check_switches(estimator: Any) -> None:
 
 
 def check_epsilon(estimator: Any) -> None:
-    """The width of the tube is a number of at least 0."""
+    """Half the width of the tube is a number of at least 0."""
     check_number(estimator, "epsilon", low=0.0)
 
 
 def check_margin(margin: Any, n: int) -> Reals | None:
-    """Wanted margins of the rows: positive numbers."""
+    """Wanted margins of the rows: positive numbers, neither so large nor so small that their squares are none."""
     if margin is None:
         return None
     out = as_reals(margin, "margin")
@@ -208,4 +256,10 @@ def check_margin(margin: Any, n: int) -> Reals | None:
     bad = np.flatnonzero(~(np.isfinite(out) & (out > 0)))
     if len(bad):
         raise DataError(f"margin[{bad[0]}] is {out[bad[0]]}; margins must be finite and positive")
+    bad = np.flatnonzero((out < _MARGINS[0]) | (out > _MARGINS[1]))
+    if len(bad):
+        raise DataError(
+            f"margin[{bad[0]}] is {out[bad[0]]:g}: margins to compute with lie between {_MARGINS[0]:g} and "
+            f"{_MARGINS[1]:g}"
+        )
     return out

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import update_wrapper, wraps
 from types import MethodType
 from typing import Any
@@ -100,6 +100,29 @@ class Streams:
         w = np.array([stream.weights() for stream in self.each])
         d = self.each[0].steps.d
         return w[:, :d].copy(), w[:, d] + self.start if w.shape[1] > d else np.zeros(len(w))
+
+    @contextmanager
+    def piece(self, estimator: Any, n_rows: int, taken: Callable[[], int]) -> Iterator[None]:
+        """While a piece is taken: what was learned is the estimator's afterwards, also of a part of it after Ctrl-C.
+
+        Parameters
+        ----------
+        estimator : KernelMachine or SVMRanker
+        n_rows : int
+            Rows of the piece that count.
+        taken : callable
+            How many of them were taken where not all were. An end before the first one leaves the estimator as it was.
+        """
+        whole = False
+        try:
+            yield
+            whole = True
+        finally:
+            count = n_rows if whole else taken()
+            if whole or count:
+                estimator._streams = self
+                estimator._take_weights(self)
+                self.take_over(estimator, count)
 
     def take_over(self, estimator: Any, n_rows: int) -> None:
         """What the estimator says of itself after a piece of so many rows that count; a fit before is forgotten."""

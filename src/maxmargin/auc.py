@@ -7,15 +7,12 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._class_labels import Classifier, ClassLabels, classes_in, classes_part
-from ._class_weight import class_factors, without_zero_classes
-from ._estimator import MarginEstimator, check_sample_weight
+from ._estimator import MarginEstimator, undone_if_failed
 from ._machine import counted
 from ._notes import about_contradictions, about_order, about_scales
-from .errors import DataError
 from .ranking import FOR_PAIRS, PAIR_SOLVERS, pair_solver, reason_of
 from .solvers.base import WarmStart
 from .solvers.linear.rows import Rows
@@ -140,6 +137,7 @@ class AUCClassifier(Classifier, MarginEstimator):
         tags.classifier_tags.multi_class = False
         return tags
 
+    @undone_if_failed
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> AUCClassifier:
         """Fit the model.
 
@@ -170,26 +168,12 @@ class AUCClassifier(Classifier, MarginEstimator):
         labels = ClassLabels(y, self.class_weight)
         check_sparse(X)
         X, truth = validate_data(self, X, labels.y, accept_sparse="csr", dtype=[np.float64, np.float32])
-        check_classification_targets(truth)
-        n = len(truth)
-        weight = without_zero_classes(labels.class_weight, check_sample_weight(sample_weight, n), truth)
-        used = np.ones(n, np.bool_) if weight is None else weight > 0
-        truth = labels.used(truth, used)
-        classes = np.unique(truth[used])  # a class whose rows all have weight 0 is absent
-        names = labels.names(classes)
-        if len(classes) != 2:
-            shown = ", ".join(repr(label) for label in names[:5].tolist()) + (", ..." if len(classes) > 5 else "")
-            raise DataError(
-                f"AUCClassifier: y has {len(classes)} {'classes' if len(classes) > 1 else 'class'} ({shown}). Only "
-                "binary classification is supported."
-            )
-        factors = class_factors(labels.class_weight, classes, truth, used)
-        number = np.minimum(np.searchsorted(classes, truth), 1)
-        X, order, weight = counted(X, number, weight)
-        number = number[order]
+        classes = labels.of_rows(truth, sample_weight, "AUCClassifier", binary=True)
+        X, order, weight = counted(X, classes.number, classes.weight)
+        number, factors = classes.number[order], classes.factors
         rows = Rows(X)
         result = self._fit_pairs(rows, number, weight, solver)
-        self.classes_, self.coef_ = names, result.w.reshape(1, -1)
+        self.classes_, self.coef_ = classes.names, result.w.reshape(1, -1)
         cost = weight / weight.max()
         if factors is not None:
             cost *= (factors / factors.max())[number]

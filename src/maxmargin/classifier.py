@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,26 +14,40 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._class_labels import Classifier, ClassLabels, KnownLabels, classes_in, classes_part
-from ._class_weight import class_factors, without_zero_classes
-from ._estimator import check_sample_weight
+from ._estimator import check_sample_weight, undone_if_failed
 from ._kernel_machine import KernelMachine, bounded_together, canonical, dual_of, nu_for_classes, points_of
-from ._machine import check_margin, check_switches
+from ._machine import check_margin, check_switches, ended, held_back, left_out
 from ._notes import HardMargin, tell_hard_margin
 from ._partial_fit import Streams, can_stream, classes_of, for_streams, numbers_among, stream_loss, used_rows
 from ._warm import EncodedClasses, End, Ends
 from .data._mapped_rows import rows_of
-from .errors import DataError
-from .losses import Hinge, Logistic, MarginLoss, margin_loss
+from .losses import MARGIN_LOSSES, Hinge, Logistic, MarginLoss, margin_loss
 from .solvers.linear.folding import fold
 from .solvers.linear.rows import Rows
 from .solvers.loop import Result
 from .structures.values import check_sparse
-from .terms import margin_terms
+from .terms import LossTerms, Terms, margin_terms
 
 __all__ = ["SVMClassifier"]
 
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+
+class _Form(NamedTuple):
+    """What was fitted, and scores mean: the parameters may have been set to others since.
+
+    Attributes
+    ----------
+    multi_class : {"ovr", "ovo"}
+    loss : str
+        Name of one of the library's losses, or nothing.
+    intercept : {"free", "penalized", "none"}
+    """
+
+    multi_class: str
+    loss: str
+    intercept: Literal["free", "penalized", "none"]
 
 
 def _has_probabilities(model: SVMClassifier) -> bool:
@@ -44,29 +58,20 @@ def _has_probabilities(model: SVMClassifier) -> bool:
     AttributeError
         Says what else gives probabilities.
     """
-    if not (model.loss == "logistic" or isinstance(model.loss, Logistic)):
-        raise AttributeError("predict_proba needs loss='logistic'; or wrap the model in CalibratedClassifierCV")
-    if not (model.multi_class == "ovr" or len(getattr(model, "classes_", ())) == 2):
+    form: _Form | None = vars(model).get("_form")
+    logistic = model.loss == "logistic" or isinstance(model.loss, Logistic) if form is None else form.loss == "logistic"
+    if not logistic:
+        raise AttributeError(
+            f"predict_proba needs {'' if form is None else 'a fit with '}loss='logistic'; or wrap the model in "
+            "CalibratedClassifierCV"
+        )
+    multi_class = model.multi_class if form is None else form.multi_class
+    if not (multi_class == "ovr" or len(getattr(model, "classes_", ())) == 2):
         raise AttributeError("predict_proba needs multi_class='ovr'; or wrap the model in CalibratedClassifierCV")
     return True
 
 
 _TOGETHER = ("crammer_singer", "crammer-singer")  # the names that others have for it
-
-
-def _sorted_labels(truth: NDArray[Any]) -> NDArray[Any]:
-    """The labels in a one-dimensional array, each once, after scikit-learn's check of them.
-
-    Only what that would refuse or warn of goes there: it takes a sixth of a small fit.
-    """
-    kind = truth.dtype.kind
-    with np.errstate(invalid="ignore"):  # of numbers too large for an integer
-        if kind not in "biuU" and not (kind == "f" and (truth == truth.astype(np.int64)).all()):
-            check_classification_targets(truth)
-    labels = np.unique(truth)
-    if len(labels) > max(2, len(truth) // 2):
-        check_classification_targets(truth)
-    return labels
 
 
 class SVMClassifier(Classifier, KernelMachine):
@@ -133,7 +138,8 @@ class SVMClassifier(Classifier, KernelMachine):
         the weights or the classes of a few rows have changed, and the answer is as exact as any. It takes as much
         memory as a row of ``n`` numbers for each problem. (Many values of ``C``: :func:`~maxmargin.svm_path`.)
     callback : callable, optional
-        ``callback(record, w)`` after every pass; a true answer stops the fit.
+        ``callback(record, w)`` after every pass; a true answer stops the fit, all problems of it. As after Ctrl-C,
+        those that it did not come to have weights of 0.
 
     Attributes
     ----------
@@ -182,6 +188,7 @@ class SVMClassifier(Classifier, KernelMachine):
     coef_: NDArray[np.float64]
     intercept_: NDArray[np.float64]
     n_support_: NDArray[np.int64]
+    _form: _Form
 
     def __init__(
         self,
@@ -228,6 +235,7 @@ class SVMClassifier(Classifier, KernelMachine):
         self.warm_start = warm_start
         self.callback = callback
 
+    @undone_if_failed
     def fit(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, margin: ArrayLike | None = None
     ) -> SVMClassifier:
@@ -244,7 +252,7 @@ class SVMClassifier(Classifier, KernelMachine):
         sample_weight : array of shape (n,), optional
             Factors ``s_i`` on the slacks; 0 leaves a row out, negative ones are refused.
         margin : array of shape (n,), optional
-            Wanted margins ``m_i`` (1 by default), positive.
+            Wanted margins ``m_i`` (1 by default), between 1e-50 and 1e50.
 
         Raises
         ------
@@ -276,30 +284,15 @@ class SVMClassifier(Classifier, KernelMachine):
         labels = ClassLabels(y, self.class_weight)
         check_sparse(X)
         X, checked = validate_data(self, X, labels.y, accept_sparse="csr", dtype=[np.float64, np.float32])
-        every = _sorted_labels(checked)
+        classes = labels.of_rows(checked, sample_weight, "SVMClassifier")
         n = len(checked)
-        weight = without_zero_classes(labels.class_weight, check_sample_weight(sample_weight, n), checked)
         wanted = check_margin(margin, n)
-        used = np.ones(n, np.bool_) if weight is None else weight > 0
-        truth = labels.used(checked, used)
-        # a class whose rows all have weight 0 is absent
-        classes = every if weight is None and truth is checked else np.unique(truth[used])
-        number = np.minimum(np.searchsorted(classes, truth), len(classes) - 1)
-        names = labels.names(classes)
-        if len(classes) < 2:
-            raise DataError(f"SVMClassifier needs at least two classes; y has one class only: {names.tolist()[0]!r}")
-        factors = class_factors(labels.class_weight, classes, truth, used)
-        groups = number
-        if wanted is not None:
-            groups = np.zeros_like(number)
-            kinds = np.column_stack([number, wanted])[used]  # not of rows without weight, so that weights are copies
-            groups[used] = np.unique(kinds, axis=0, return_inverse=True)[1].reshape(-1)
-        X, order, counts = self._counted(X, groups, weight)
-        number = number[order]
+        X, order, counts = self._counted(X, classes.groups(wanted), classes.weight)
+        number = classes.number[order]
         with np.errstate(over="ignore"):  # refused where C is known
-            weight = counts if factors is None else counts * factors[number]
+            weight = counts if classes.factors is None else counts * classes.factors[number]
         wanted = None if wanted is None else wanted[order]
-        self.classes_ = names
+        self.classes_ = classes.names
         return EncodedClasses(X=X, order=order, counts=counts, weight=weight, n=n, number=number, wanted=wanted)
 
     def _check_multi_class(self) -> None:
@@ -313,6 +306,7 @@ class SVMClassifier(Classifier, KernelMachine):
         return self._fit_all_by_kernel if self._by_kernel else self._fit_all_linear
 
     @for_streams(can_stream)
+    @undone_if_failed
     def partial_fit(
         self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> SVMClassifier:
@@ -349,7 +343,8 @@ class SVMClassifier(Classifier, KernelMachine):
             With a kernel or ``nu``, another solver, losses other than hinge, squared hinge, logistic and perceptron,
             and ``class_weight="balanced"``: there is no such method then.
         KeyboardInterrupt
-            After Ctrl-C, when the piece has been used in part.
+            After Ctrl-C, when the piece has been used in part; ``n_samples_seen_`` counts the rows that at least one
+            two-class problem has seen.
         """
         self._check_parameters()
         check_switches(self)
@@ -376,90 +371,150 @@ class SVMClassifier(Classifier, KernelMachine):
         self.classes_ = known
         problems = list(self._problems(number))
         if streams is None:
-            streams = self._streams = Streams(self, len(problems))
-        for stream, (part, sign, _) in zip(streams.each, problems, strict=True):
-            if len(sign):
-                s, rows = (weight, X) if part is None else (weight[part], rows_of(X, part))
-                stream.take(Rows(rows), margin_terms(loss, sign, s), s)
-        self.coef_, self.intercept_ = streams.weights()
-        streams.take_over(self, len(order))
+            streams = Streams(self, len(problems))
+        before = [stream.seen for stream in streams.each]
+
+        def taken() -> int:
+            """Rows that at least one of the problems has seen."""
+            seen = np.zeros(len(order), np.bool_)
+            for stream, earlier, (part, _, _) in zip(streams.each, before, problems, strict=True):
+                seen[slice(stream.seen - earlier) if part is None else part[: stream.seen - earlier]] = True
+            return int(seen.sum())
+
+        with streams.piece(self, len(order), taken):
+            for stream, (part, sign, _) in zip(streams.each, problems, strict=True):
+                if len(sign):
+                    s, rows = (weight, X) if part is None else (weight[part], rows_of(X, part))
+                    stream.take(Rows(rows), margin_terms(loss, sign, s), s)
         return self
+
+    def _take_weights(self, streams: Streams) -> None:
+        """Those of the streams."""
+        self.coef_, self.intercept_ = streams.weights()
+        self._form = self._form_asked
+
+    @property
+    def _form_asked(self) -> _Form:
+        """What the parameters state."""
+        loss = margin_loss(self.loss)
+        known = (name for name, each in MARGIN_LOSSES.items() if isinstance(loss, type(each)))
+        return _Form(self.multi_class, next(known, ""), self._intercept)
+
+    @property
+    def _form_fitted(self) -> _Form:
+        """What was fitted; of models of earlier versions what the parameters state."""
+        return vars(self).get("_form") or self._form_asked
 
     def _fit_all_linear(
         self, data: EncodedClasses, solver: Any, ends: Ends
     ) -> tuple[list[Result], list[HardMargin | None]]:
-        results, duals, changes = [], [], []
         X, order, weight, wanted, number = data.X, data.order, data.weight, data.wanted, data.number
         d = X.shape[1]
         n_weights = d + bool(self.fit_intercept)
         problems = list(self._problems(number))
-        coef, intercept = np.empty((len(problems), d)), np.empty(len(problems))
-        for k, (part, sign, _) in enumerate(problems):
-            folded, places = (data.folded, order) if part is None else (fold(Rows(rows_of(X, part))), order[part])
+        coef, intercept = np.zeros((len(problems), d)), np.zeros(len(problems))
+        results: list[Result] = []
+        duals: list[tuple[Ints, Reals, float]] = []
+        changes: list[HardMargin | None] = []
+
+        def posed(part: Ints | None, sign: Reals) -> tuple[Terms | LossTerms, Reals]:
             s, m = (weight, wanted) if part is None else (weight[part], None if wanted is None else wanted[part])
-            terms = margin_terms(margin_loss(self.loss), sign, self._costs(s), m)
-            known = ends.known_start() if part is None else None
-            warm = ends.start(places, n_weights) if known is None else None
-            result = self._fit_linear(folded, terms, s, solver, signs=True, warm=warm, known=known)
-            folded.original(result.w, coef[k])
-            own = result.w[folded.rows.shape[1] :].copy()
-            intercept[k] = own.sum()  # of one, or none
-            if ends.same and part is None:
-                ends.known.append(End.of(result))
-            else:
-                ends.keep(places, (coef[k], own), result.dual_point.beta, result.certificate.solver)
-            results.append(result)
-            changes.append(self._hard_margin(result))
-            duals.append(dual_of(result, folded.rows.shape[1], part))
-            result.release()
+            return margin_terms(margin_loss(self.loss), sign, self._costs(s), m), s
+
+        with held_back(results):
+            for k, (part, sign, _) in enumerate(problems):
+                folded, places = (data.folded, order) if part is None else (fold(Rows(rows_of(X, part))), order[part])
+                terms, s = posed(part, sign)
+                known = ends.known_start() if part is None else None
+                warm = ends.start(places, n_weights) if known is None else None
+                result = self._fit_linear(folded, terms, s, solver, signs=True, warm=warm, known=known)
+                folded.original(result.w, coef[k])
+                own = result.w[folded.rows.shape[1] :].copy()
+                intercept[k] = own.sum()  # of one, or none
+                if ends.same and part is None:
+                    ends.known.append(End.of(result))
+                else:
+                    ends.keep(places, (coef[k], own), result.dual_point.beta, result.certificate.solver)
+                changes.append(self._hard_margin(result))
+                duals.append(dual_of(result, folded.rows.shape[1], part))
+                result.release()
+                results.append(result)
+                if ended(result):
+                    break
+        done = len(results)
+        coef[done:], intercept[done:] = 0.0, 0.0  # Ctrl-C may have come before the last of these was taken
+        del changes[done:], duals[done:]
+        for part, sign, _ in problems[done:]:
+            results.append(left_out(*posed(part, sign), n_weights, results[done - 1]))
+            changes.append(None)
+            duals.append((np.empty(0, np.int64), np.empty(0), 0.0))
         support = self._keep_dual(order, duals)
         self.n_support_ = np.bincount(number[support], minlength=len(self.classes_))
-        self.coef_, self.intercept_ = coef, intercept
+        self.coef_, self.intercept_, self._form = coef, intercept, self._form_asked
         return results, changes
 
     def _fit_all_by_kernel(
         self, data: EncodedClasses, solver: Any, ends: Ends
     ) -> tuple[list[Result], list[HardMargin | None]]:
-        X, order, weight, wanted, number = data.X, data.order, data.weight, data.wanted, data.number
+        X, order, weight, number = data.X, data.order, data.weight, data.number
         if data.kernel is None:
             data.kernel = self._make_kernel(X, data.counts)
         kernel = data.kernel
         data.values.keep = data.values.keep or (len(self.classes_) > 2 and self.multi_class == "ovr")
-        results, changes, intercepts, coefficients = [], [], [], []
-        for part, sign, what in self._problems(number):
+        problems = list(self._problems(number))
+        beta, intercept = np.zeros((len(problems), len(order))), np.zeros(len(problems))
+        results: list[Result] = []
+        changes: list[HardMargin | None] = []
+        with held_back(results):
+            for k, (part, sign, what) in enumerate(problems):
+                rows = np.arange(len(order)) if part is None else part
+                points, n = X if part is None else points_of(kernel, X, rows), len(rows)
+                terms, totals, group = self._posed_by_kernel(data, rows, sign, what)
+                nu = self.nu is not None
+                result = self._fit_kernel(
+                    kernel, points, terms, weight[rows], solver, C=1.0 if nu else float(self.C), signs=not nu,
+                    totals=totals, group=group, warm=ends.start(order[rows], 2 if nu else len(totals)),
+                    values=data.values if part is None and not nu else None,
+                )  # fmt: skip
+                found, thresholds = result.w[:n], result.w[n:]
+                ends.keep(order[rows], (thresholds,), found, result.certificate.solver)
+                if self.nu is None:
+                    beta[k, rows], intercept[k] = found, self._intercept_of(found, thresholds)
+                else:
+                    beta[k, rows], intercept[k] = canonical(found, thresholds, float(self.nu))
+                changes.append(self._hard_margin(result))
+                result.release()
+                results.append(result)
+                if ended(result):
+                    break
+        done = len(results)
+        beta[done:], intercept[done:] = 0.0, 0.0
+        del changes[done:]
+        for part, sign, what in problems[done:]:
             rows = np.arange(len(order)) if part is None else part
-            points, s = X if part is None else points_of(kernel, X, rows), weight[rows]
-            if self.nu is None:
-                m = None if wanted is None else wanted[rows]
-                terms = margin_terms(margin_loss(self.loss), sign, self._costs(s), m)
-                warm = ends.start(order[rows], int(self._intercept == "free"))
-                result = self._fit_kernel(
-                    kernel, points, terms, s, solver, C=float(self.C), signs=True, warm=warm,
-                    values=data.values if part is None else None,
-                )  # fmt: skip
-                beta = result.w[: len(rows)]
-                intercept = self._intercept_of(beta, result.w[len(rows) :])
-            else:
-                terms, totals, group = nu_for_classes(sign, s, float(self.nu), what)
-                result = self._fit_kernel(
-                    kernel, points, terms, s, solver, C=1.0, signs=False, totals=totals, group=group,
-                    warm=ends.start(order[rows], 2),
-                )  # fmt: skip
-                beta, intercept = canonical(result.w[: len(rows)], result.w[len(rows) :], float(self.nu))
-            ends.keep(order[rows], (result.w[len(rows) :],), result.w[: len(rows)], result.certificate.solver)
-            results.append(result)
-            changes.append(self._hard_margin(result))
-            result.release()
-            intercepts.append(intercept)
-            coefficients.append(np.zeros(len(order)))
-            coefficients[-1][rows] = beta
+            terms, totals, _ = self._posed_by_kernel(data, rows, sign, what)
+            bounded = kernel.definite and self.nu is None
+            n_weights = len(rows) + len(totals)
+            results.append(left_out(terms, weight[rows], n_weights, results[done - 1], bounded=bounded))
+            changes.append(None)
         bounded_together(results)
-        self.intercept_ = np.array(intercepts)
-        self._keep_support(kernel, X, order, np.array(coefficients))  # coef_ too, of a linear kernel
+        self.intercept_, self._form = intercept, self._form_asked
+        self._keep_support(kernel, X, order, beta)  # coef_ too, of a linear kernel
         of_row = dict(zip(order.tolist(), number.tolist(), strict=True))
         support = np.array([of_row[row] for row in self.support_.tolist()], np.int64)
         self.n_support_ = np.bincount(support, minlength=len(self.classes_))
         return results, changes
+
+    def _posed_by_kernel(
+        self, data: EncodedClasses, rows: Ints, sign: Reals, what: str
+    ) -> tuple[Terms | LossTerms, Reals, Ints | None]:
+        """Terms, totals and groups of one problem; ``what`` it is in messages."""
+        s = data.weight[rows]
+        if self.nu is not None:
+            return nu_for_classes(sign, s, float(self.nu), what)
+        m = None if data.wanted is None else data.wanted[rows]
+        terms = margin_terms(margin_loss(self.loss), sign, self._costs(s), m)
+        return terms, np.zeros(int(self._intercept == "free")), None
 
     def _zeros(self, data: EncodedClasses, results: list[Result]) -> list[bool]:
         """For each problem whether weights of 0 are as good as any."""
@@ -507,7 +562,7 @@ class SVMClassifier(Classifier, KernelMachine):
         scores = self._scores(X) + self.intercept_
         if len(self.classes_) == 2:
             return np.asarray(scores[:, 0])
-        return scores if len(scores.T) == len(self.classes_) and self.multi_class == "ovr" else self._votes(scores)
+        return scores if self._form_fitted.multi_class == "ovr" else self._votes(scores)
 
     def _votes(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         wins, margins = np.zeros((2, len(scores), len(self.classes_)))
@@ -547,14 +602,15 @@ class SVMClassifier(Classifier, KernelMachine):
         return self._score_parts() | {
             "classes": classes_part(self.classes_),
             "intercept": self.intercept_,
+            "form": list(self._form_fitted),
             "n_support": self.n_support_ if hasattr(self, "kernel_") else None,
         }
 
     def _from_parts(self, parts: dict[str, Any]) -> None:
         """Take over what :meth:`_to_parts` gave; a ValueError says what does not fit."""
         classes, intercept = classes_in(parts["classes"]), np.ascontiguousarray(parts["intercept"], np.float64)
-        k = len(classes)
-        n_problems = 1 if k == 2 else k if self.multi_class == "ovr" else k * (k - 1) // 2
+        k, form = len(classes), self._form_in(parts.get("form"))
+        n_problems = 1 if k == 2 else k if form.multi_class == "ovr" else k * (k - 1) // 2
         if intercept.shape != (n_problems,):
             raise ValueError(f"intercepts of shape {intercept.shape} for {n_problems} problems")
         self._take_score_parts(parts, n_problems)
@@ -563,4 +619,14 @@ class SVMClassifier(Classifier, KernelMachine):
             if counts.shape != (k,) or counts.dtype.kind not in "iu":
                 raise ValueError(f"numbers of support vectors of shape {counts.shape} for {k} classes")
             self.n_support_ = counts.astype(np.int64)
-        self.classes_, self.intercept_ = classes, intercept
+        self.classes_, self.intercept_, self._form = classes, intercept, form
+
+    def _form_in(self, part: Any) -> _Form:
+        """What a model file says was fitted; files of earlier versions leave it to the parameters."""
+        if part is None:
+            return self._form_asked
+        form = _Form(*part)
+        known = ("ovr", "ovo"), ("", *MARGIN_LOSSES), ("free", "penalized", "none")
+        if any(value not in values for value, values in zip(form, known, strict=True)):
+            raise ValueError(f"a machine of the form {part!r:.80}")
+        return form

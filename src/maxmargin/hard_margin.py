@@ -14,15 +14,17 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._class_labels import Classifier, ClassLabels, classes_in, classes_part
+from ._estimator import undone_if_failed
 from ._kernel_machine import KernelMachine, dual_of
 from ._machine import Machine, check_switches
 from .errors import DataError, InseparableError
+from .solvers.exact_penalty import enough_of
 from .solvers.hard_margin import HardMargin
 from .solvers.kernel.factor import MOST_POINTS, factor_of
 from .solvers.kernel.row_cache import KernelValues
 from .solvers.linear.folding import Folded
 from .solvers.linear.rows import Rows
-from .solvers.linear.separation import Conflict, separate
+from .solvers.linear.separation import Conflict
 from .solvers.loop import Result
 from .solvers.perceptron import Perceptron
 from .structures.rows import equal_pairs
@@ -34,8 +36,6 @@ __all__ = ["HardMarginSVM"]
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _SHOWN = 10
-_MORE = 2.0
-_LARGEST = 1e49
 
 
 class HardMarginSVM(Classifier, KernelMachine):
@@ -165,6 +165,7 @@ class HardMarginSVM(Classifier, KernelMachine):
     def _solver_names(self) -> list[str]:
         return Machine._solver_names(self)
 
+    @undone_if_failed
     def fit(self, X: Any, y: ArrayLike) -> HardMarginSVM:
         """Fit the model.
 
@@ -258,20 +259,10 @@ class HardMarginSVM(Classifier, KernelMachine):
         self._refuse_equal_rows(X, rows, sign, order)
         # a penalised intercept is in the kernel, or else as good as a free one
         intercept = self._intercept == "free" if self._by_kernel else self.fit_intercept
-        try:
-            with np.errstate(over="ignore"):  # infinite weights are refused below
-                found = separate(rows, sign, intercept, factor=self._by_kernel)
-        except OverflowError:
-            raise DataError(
-                "HardMarginSVM: the margin leaves the range of numbers; scale the features (values of about 1 are best)"
-            ) from None
-        except ArithmeticError as error:
-            raise DataError(f"HardMarginSVM: {error}") from None
+        found = enough_of(rows, sign, intercept, type(self).__name__, factor=self._by_kernel)
         if isinstance(found, Conflict):
             self._refuse(sign[found.rows], order[found.rows])
-        if not found <= _LARGEST:
-            raise DataError(f"HardMarginSVM: the weights would be of size {math.sqrt(found):.2g}; scale X up")
-        return np.full(len(sign), _MORE * found)
+        return np.full(len(sign), found)
 
     def _refuse_equal_rows(self, X: Any, rows: Rows, sign: Reals, order: Ints) -> None:
         X = X.astype(np.float64, copy=False)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from ._estimator import LabelIndex, check_lengths, check_sample_weight
+from ._estimator import LabelIndex, check_lengths, check_sample_weight, undone_if_failed
 from ._given_labels import labels_of
 from .decoders.viterbi import viterbi
 from .errors import DataError
@@ -89,6 +89,7 @@ class GenerativeHMM(BaseEstimator):
         self.smoothing = smoothing
         self.threshold = threshold
 
+    @undone_if_failed
     def fit(self, X: Sequence[Any], y: Sequence[Any], sample_weight: ArrayLike | None = None) -> GenerativeHMM:
         """Count.
 

@@ -19,7 +19,8 @@ Squared distances are expanded as ``|x|^2 - 2 <x, z> + |z|^2``, which loses the 
 origin; distances do not change when both points are moved, so the mean of the training data is taken off first. What is
 left is ``eps gamma |x - mean|^2``, with the ``eps`` of the number type asked for. Sparse rows cannot be moved without
 filling them: they are when at least one value in eight is there, and otherwise ``mean`` is 0 in that bound. The whole
-exponent comes from one product of rows that are two values longer.
+exponent comes from one product of rows that are two values longer. Its parts must be numbers, or their difference is
+none: a ``gamma`` that makes them larger than 1e300 is refused.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
 from .errors import DataError
+from .losses import is_finite_number
 
 __all__ = ["Columns", "Kernel", "NAMES", "check_precomputed", "make_kernel"]
 
@@ -47,6 +49,8 @@ _USES_GAMMA = ("poly", "rbf", "sigmoid")
 # measured: products of this shape run at full speed and their results are still in the cache when exp takes them
 _ROWS, _WIDTH = 256, 4096
 _FILLED = 8
+_FAR = 1e300  # twice or four times that is a number still
+_SQUARES = (1e-280, 1e280)  # within these no square that matters has left the range of numbers
 _DENSE_ENTRIES = 1 << 22
 
 
@@ -80,6 +84,15 @@ class Kernel:
     def definite(self) -> bool:
         """Whether the kernel is known to be positive semi-definite, so that dual values are lower bounds."""
         return self.name in ("linear", "rbf", "cosine") or (self.name == "poly" and min(self.coef0, self.gamma) >= 0.0)
+
+    def largest(self, square: float) -> float:
+        """What no value of the linear or polynomial kernel exceeds in size for points of that squared length."""
+        if self.name == "linear":
+            return square
+        try:
+            return (self.gamma * square + abs(self.coef0)) ** self.degree
+        except OverflowError:
+            return math.inf
 
     def columns(self, B: Any, dtype: DTypeLike = np.float64) -> Columns:
         """Points made ready to be the second argument of many blocks.
@@ -251,9 +264,13 @@ class Columns:
         A = A.astype(np.float64, copy=False)
         if self.kernel.name != "cosine":
             return A
-        norms = np.sqrt(_squared_norms(A))
-        norms[norms == 0.0] = 1.0
-        return sp.diags_array(1.0 / norms).tocsr() @ A if sp.issparse(A) else A / norms[:, None]
+        with np.errstate(over="ignore"):
+            squares = _squared_norms(A)
+        if ((squares < _SQUARES[0]) | (squares > _SQUARES[1])).any():  # by their largest values first
+            sizes = np.asarray(abs(A).max(1).toarray() if sp.issparse(A) else np.abs(A).max(1)).ravel()
+            A = _divided(A, sizes)
+            squares = _squared_norms(A)
+        return _divided(A, np.sqrt(squares))
 
     def _called(self, A: Any) -> NDArray[Any]:
         assert self.kernel.function is not None
@@ -311,7 +328,8 @@ def make_kernel(
     ValueError
         For a name or a parameter that is none.
     DataError
-        When a precomputed matrix is not square or not symmetric.
+        When a precomputed matrix is not square or not symmetric, or ``gamma``, or its product with the squared length
+        of a row, is too large to compute with.
     """
     X = _matrix(X)
     if callable(kernel):
@@ -321,46 +339,81 @@ def make_kernel(
     if kernel == "precomputed":
         check_precomputed(X)
         return Kernel(kernel, plus=plus)
-    if not (isinstance(degree, Integral) and degree >= 0):
+    if not (isinstance(degree, Integral) and not isinstance(degree, bool) and degree >= 0):
         raise ValueError(f"degree must be an integer of at least 0, not {degree!r}")
-    if isinstance(coef0, str) or not math.isfinite(coef0):
-        raise ValueError(f"coef0 must be a finite number, not {coef0!r}")
+    if not is_finite_number(coef0):
+        raise ValueError(f"coef0 must be a finite number, not {coef0!r:.80}")
     value = _resolved(gamma, X, weight) if kernel in _USES_GAMMA else 1.0
     center = None
     if kernel == "rbf" and (not sp.issparse(X) or _mostly_filled(X)):
         center = np.asarray(X.mean(0, dtype=np.float64)).ravel()
+    if kernel in ("rbf", "sigmoid"):
+        _check_reach(value, X, center)
     return Kernel(kernel, value, float(coef0), int(degree), center=center, plus=plus)
 
 
 def _resolved(gamma: float | str, X: Any, weight: Reals | None) -> float:
     d = int(X.shape[1])
-    if gamma == "auto":
+    if isinstance(gamma, str) and gamma == "auto":
         return 1.0 / d
-    if gamma == "scale":
-        variance = _variance(X, np.ones(X.shape[0]) if weight is None else weight)
-        return 1.0 / (d * variance) if variance > 0.0 else 1.0
-    if isinstance(gamma, str) or not (math.isfinite(gamma) and gamma > 0.0):
-        raise ValueError(f'gamma must be "scale", "auto" or a positive number, not {gamma!r}')
-    return float(gamma)
+    if isinstance(gamma, str) and gamma == "scale":
+        # by a power of two that is near the largest value: squares of small ones are numbers then
+        factor = 2.0 ** -max(math.frexp(_largest(X))[1], -1000)
+        variance = _variance(X, np.ones(X.shape[0]) if weight is None else weight, factor)
+        value = 1.0 / (d * variance) * factor * factor if variance > 0.0 else 1.0
+    elif not (is_finite_number(gamma) and float(gamma) > 0.0):
+        raise ValueError(f'gamma must be "scale", "auto" or a positive number, not {gamma!r:.80}')
+    else:
+        value = float(gamma)
+    if value > _FAR:
+        raise DataError(
+            f"gamma={value:.3g}: too large to compute with (at most {_FAR:g}); scale X up, or give a smaller gamma"
+        )
+    return value
 
 
-def _variance(X: Any, weight: Reals) -> float:
-    """Of all entries, in float64; from differences where they are at hand."""
+def _largest(X: Any) -> float:
+    """The size of the largest entry."""
+    values = X.data if sp.issparse(X) else X
+    return max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+
+
+def _check_reach(gamma: float, X: Any, center: Reals | None) -> None:
+    """Refuse products of ``gamma`` and squared lengths that leave the range of numbers."""
+    largest = _largest(X)
+    if gamma * 4.0 * int(X.shape[1]) * largest * largest <= _FAR:  # no need to look at each row
+        return
+    reach = 0.0
+    with np.errstate(over="ignore"):
+        for at in range(0, X.shape[0], _WIDTH):
+            block = X[at : at + _WIDTH]
+            squares = _squared_norms(block if center is None else _dense(block) - center)
+            reach = max(reach, gamma * float(squares.max(initial=0.0)))
+    if not reach <= _FAR:
+        what = "length of a row" if center is None else "distance of a row from the mean"
+        raise DataError(
+            f"gamma={gamma:.3g} times the largest squared {what} is {reach:.3g}: too large to compute with (at most "
+            f"{_FAR:g}); scale X down, or give a smaller gamma"
+        )
+
+
+def _variance(X: Any, weight: Reals, factor: float) -> float:
+    """Of all entries times ``factor``, in float64; from differences where they are at hand."""
     entries = float(weight.sum()) * int(X.shape[1])
     if sp.issparse(X):
         counts = np.repeat(weight, np.diff(X.indptr))
         data = X.data.astype(np.float64, copy=False)
         mean = float(counts @ data) / entries
-        differences = data - mean
+        differences = factor * (data - mean)
         absent = entries - float(counts.sum())
-        return float(counts @ (differences * differences) + absent * mean * mean) / entries
+        return float(counts @ (differences * differences) + absent * (factor * mean) ** 2) / entries
     starts = range(0, X.shape[0], _WIDTH)
     mean = (
         sum(float(weight[at : at + _WIDTH] @ X[at : at + _WIDTH].sum(1, dtype=np.float64)) for at in starts) / entries
     )
     total = 0.0
     for at in starts:
-        block = X[at : at + _WIDTH].astype(np.float64) - mean
+        block = factor * (X[at : at + _WIDTH].astype(np.float64) - mean)
         total += float(weight[at : at + _WIDTH] @ _squared_norms(block))
     return total / entries
 
@@ -415,6 +468,16 @@ def _matrix(X: Any) -> Any:
     if X.ndim != 2:
         raise DataError(f"points must be a matrix of shape (n, d), not an array of shape {X.shape}")
     return X
+
+
+def _divided(A: Any, sizes: Reals) -> Any:
+    """Rows divided by these numbers, but by 1 for 0."""
+    sizes = np.where(sizes == 0.0, 1.0, sizes)
+    if not sp.issparse(A):
+        return A / sizes[:, None]
+    A = A.copy()
+    A.data /= np.repeat(sizes, np.diff(A.indptr))
+    return A
 
 
 def _dense(X: Any) -> Any:

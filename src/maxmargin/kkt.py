@@ -33,7 +33,7 @@ from ._estimator import check_sample_weight
 from ._machine import check_margin
 from .classifier import SVMClassifier
 from .errors import DataError
-from .losses import Hinge, margin_loss
+from .losses import Hinge
 from .problem import relative_gap
 from .solvers.bundle import Bundle
 from .structures.rows import FEW_ENTRIES, equal_pairs
@@ -207,6 +207,8 @@ def kkt_report(
 ) -> KKTReport:
     """Check the conditions of optimality of a binary machine with the hinge loss, linear or with a kernel.
 
+    Loss, ``C`` and intercept are those of the fit, whatever the parameters have been set to since.
+
     Parameters
     ----------
     model : SVMClassifier
@@ -226,7 +228,8 @@ def kkt_report(
     ------
     DataError
         For another loss, several classes, ``nu``, the form over a ball (``Bundle(radius=...)``), a model without
-        multipliers, or data that are not those of the fit.
+        multipliers, or data, weights, margins or a ``class_weight`` that are not those of the fit: with these the
+        objective of the model is not the one in its certificate.
     """
     _check_model(model)
     if tolerance is None:
@@ -253,10 +256,11 @@ def kkt_report(
 
     rows = np.flatnonzero(weight > 0.0)
     f = model._scores(X)[rows, 0]
-    sign, wanted, upper, beta = sign[rows], wanted[rows], float(model.C) * weight[rows], beta[rows]
+    C, form = model.certificate_.C, model._form_fitted.intercept
+    sign, wanted, upper, beta = sign[rows], wanted[rows], C * weight[rows], beta[rows]
     a = sign * beta
     at_zero, at_bound = a <= tolerance * upper, a >= (1.0 - tolerance) * upper
-    b, interval, miss = _intercept(model._intercept, f, sign, wanted, at_zero, at_bound, beta)
+    b, interval, miss = _intercept(form, f, sign, wanted, at_zero, at_bound, beta)
     scores = f + b
     xi = np.maximum(wanted - sign * scores, 0.0)
     short = wanted - sign * scores - xi
@@ -267,13 +271,15 @@ def kkt_report(
         w = model.coef_[0]
         own = np.asarray(X[rows].T @ beta)
         square, dual_square, stationarity = float(w @ w), float(own @ own), float(np.linalg.norm(w - own))
-        if stationarity > model.dual_residual_[0] + _SAME * np.sqrt(max(square, dual_square)):
+        rounding = _ROUNDING * float(np.linalg.norm(abs(X[rows]).T @ np.abs(beta)))
+        if stationarity > model.dual_residual_[0] + _SAME * np.sqrt(max(square, dual_square)) + rounding:
             raise DataError("X is not what the model was fitted to: its multipliers do not give its weights")
     balance = float(beta.sum())
-    if model._intercept == "penalized":
+    _check_objective(model, form, square, f, sign, wanted, upper)
+    if form == "penalized":
         square, dual_square = square + b * b, dual_square + balance * balance
         balance -= b
-    elif model._intercept == "none":
+    elif form == "none":
         balance = 0.0
     return KKTReport(
         rows=rows,
@@ -284,7 +290,7 @@ def kkt_report(
         scores=scores,
         xi=xi,
         category=np.where(at_zero, 0, np.where(~at_bound, 1, np.where(xi <= wanted, 2, 3))).astype(np.int64),
-        intercept=model._intercept,
+        intercept=form,
         b=b,
         b_interval=interval,
         weights=w,
@@ -298,7 +304,7 @@ def kkt_report(
         balance=abs(balance),
         tolerance=tolerance,
         name=type(model).__name__,
-        C=float(model.C),
+        C=C,
         b_miss=miss,
     )
 
@@ -313,13 +319,30 @@ def _check_model(model: Any) -> None:
         raise DataError(
             f"kkt_report is for the form with C; this model is the best in the ball of radius {model.solver.radius:g}"
         )
-    if not isinstance(margin_loss(model.loss), Hinge):
-        raise DataError(f"kkt_report is for the hinge loss; this model has loss={model.loss!r}")
+    if model._form_fitted.loss != Hinge.name:
+        loss = model._form_fitted.loss or model.loss
+        raise DataError(f"kkt_report is for the hinge loss; this model has loss={loss!r}")
     if len(model.classes_) > 2:
         raise DataError(f"kkt_report is for two classes; this model has {len(model.classes_)}")
     if not hasattr(model, "dual_coef_"):
         raise DataError(
             "the model has no multipliers (model files of linear machines have none, nor has partial_fit): fit it again"
+        )
+
+
+def _check_objective(
+    model: SVMClassifier, form: str, square: float, f: Reals, sign: Reals, wanted: Reals, upper: Reals
+) -> None:
+    """Refuse data with which the weights of the model have another objective than in its certificate."""
+    own = float(model.intercept_[0])
+    slack = np.maximum(wanted - sign * (f + own), 0.0)
+    primal = 0.5 * (square + own * own if form == "penalized" else square) + float(upper @ slack)
+    known = model.certificate_.primal
+    rounding = _ROUNDING * float(upper @ (wanted + np.abs(f) + abs(own)))
+    if abs(primal - known) > _SAME * abs(known) + rounding:
+        raise DataError(
+            f"the data are not what the model was fitted to: with them its objective is {primal:.6g}, and it was "
+            f"{known:.6g} in the fit; give the same rows, classes, weights and margins, and the class_weight of the fit"
         )
 
 

@@ -44,11 +44,18 @@ Reals = NDArray[np.float64]
 _POINTS = 2001
 _FAR = 1e8
 _BESIDE = 1e-9
+_AFAR = np.array([1e3, 1e6])
 _GRID = (-30.0, 30.0)
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+def is_finite_number(value: object) -> bool:
+    """Whether a parameter is a real number that float64 has, and no truth value."""
+    if not isinstance(value, numbers.Real) or isinstance(value, bool):
+        return False
+    try:
+        return math.isfinite(float(value))
+    except OverflowError:  # integers of hundreds of digits
+        return False
 
 
 class Loss(ABC):
@@ -212,8 +219,8 @@ class Logistic(MarginLoss):
     name = "logistic"
 
     def __init__(self, base: float = math.e) -> None:
-        if not (_is_number(base) and math.isfinite(base) and base > 1.0):
-            raise ValueError(f"base must be a number above 1, not {base!r}")
+        if not (is_finite_number(base) and base > 1.0):
+            raise ValueError(f"base must be a number above 1, not {base!r:.80}")
         self.base = base
         self._unit = 1.0 / math.log(base)
         self.smoothness = 0.25 * self._unit
@@ -406,7 +413,7 @@ class CustomLoss(MarginLoss):
             if not callable(given) and (what, given) != ("bend", None):
                 raise ValueError(f"{what} must be a function of an array of margins, not {given!r}")
         low, high = self.grid
-        if not (_is_number(low) and _is_number(high) and -math.inf < low < 0.0 < high < math.inf):
+        if not (is_finite_number(low) and is_finite_number(high) and low < 0.0 < high):
             raise ValueError(f"grid must be two numbers around 0, not {self.grid!r}")
         _check_on_grid(self)
         ends = self.derivative(np.array([-_FAR, _FAR]))
@@ -476,6 +483,25 @@ def margin_loss(loss: str | MarginLoss) -> MarginLoss:
     return found
 
 
+def conjugate_fault(loss: Loss, slopes: Reals, margins: Reals) -> str:
+    """What is wrong with a loss whose lower bound is above its objective: where its conjugate is too small.
+
+    A conjugate is nowhere below ``u t - loss(t)``; of the pairs of a slope ``u`` and a margin ``t`` given, the one that
+    violates this most is told.
+    """
+    with np.errstate(invalid="ignore", over="ignore"):
+        right = slopes * margins - _reals(loss.value(margins))
+        found = _reals(loss.conjugate(slopes))
+        short = np.where(np.isfinite(right), right - found, -np.inf)
+    k = int(short.argmax())
+    if not short[k] > 0.0:
+        return f"value and conjugate of loss {_name_of(loss)!r} contradict each other"
+    return (
+        f"the conjugate of loss {_name_of(loss)!r} is too small at the slope {slopes[k]:.6g}: it is {found[k]:.6g}, "
+        f"and the loss at {margins[k]:.6g} makes it at least {right[k]:.6g}"
+    )
+
+
 def _name_of(loss: Loss) -> str:
     """A class of a user's may have none."""
     return str(getattr(loss, "name", type(loss).__name__))
@@ -510,6 +536,13 @@ def _check_own(loss: MarginLoss) -> None:
     for plain in (Hinge(), SquaredHinge(), Logistic(getattr(loss, "base", math.e))):
         if isinstance(loss, type(plain)) and not np.allclose(value, plain.value(t), rtol=1e-9, atol=1e-9):
             raise DataError(f"loss {name!r} is not the {plain.name} loss, as its class says: derive it from MarginLoss")
+    # a lower bound stands on conjugates of whatever slope a fit meets: far from the grid too, where there are numbers
+    far = np.concatenate([-_AFAR, _AFAR])
+    value_there, slope_there = _answers(loss.value, far, name, "value"), _answers(loss.derivative, far, name, "slope")
+    there = np.isfinite(value_there) & np.isfinite(slope_there)
+    t, value, slope = (
+        np.append(t, far[there]), np.append(value, value_there[there]), np.append(slope, slope_there[there])
+    )  # fmt: skip
     found, right = _answers(loss.conjugate, slope, name, "conjugate"), slope * t - value
     close = np.abs(found - right) <= 1e-7 * (np.median(value) + value + np.abs(slope * t))
     k = _nearest(t, ~close)
@@ -627,6 +660,6 @@ def _entropy(p: Reals) -> Reals:
 
 
 def _width(epsilon: float) -> float:
-    if not (_is_number(epsilon) and math.isfinite(epsilon) and epsilon >= 0.0):
-        raise ValueError(f"epsilon must be a number of at least 0, not {epsilon!r}")
+    if not (is_finite_number(epsilon) and epsilon >= 0.0):
+        raise ValueError(f"epsilon must be a number of at least 0, not {epsilon!r:.80}")
     return float(epsilon)

@@ -151,37 +151,43 @@ class BracketScores:
         return _table("bracket", [*self.labels.items(), ("all", self.overall)], width) + "\n\n" + end
 
 
-def classification_report(y_true: Any, y_pred: Any) -> LabelReport:
+def classification_report(y_true: Any, y_pred: Any, *, nested: bool | None = None) -> LabelReport:
     """Precision, recall and F1 of every label, and the accuracy.
 
     Parameters
     ----------
     y_true, y_pred : array-likes of labels, or of sequences of labels
         A label may be anything hashable, also one that no model knows.
+    nested : bool, optional
+        Whether they hold sequences of labels. By default lists and arrays in them are sequences, and everything else is
+        a label. A tuple may be either: tuples are sequences where one of the two also holds lists or arrays, or where
+        their lengths are not all the same, and labels beside other labels. Where there is nothing but tuples of one
+        length, and nobody says which they are, they are refused.
 
     Raises
     ------
     DataError
-        If lengths differ (with the sequence's index and both lengths), or there is no label.
+        If lengths differ (with the sequence's index and both lengths), there is no label, or tuples may be labels as
+        well as sequences.
     """
-    true, pred = (list(chain.from_iterable(sequences)) for sequences in _paired(y_true, y_pred))
+    true, pred = (list(chain.from_iterable(sequences)) for sequences in _paired(y_true, y_pred, nested))
     correct = [a for a, b in zip(true, pred) if a == b]
     return LabelReport(_scores(true, pred, correct), len(correct) / len(true), len(true))
 
 
-def token_error(y_true: Any, y_pred: Any) -> float:
+def token_error(y_true: Any, y_pred: Any, *, nested: bool | None = None) -> float:
     """Share of wrong labels; the parameters and errors are those of :func:`classification_report`."""
-    true, pred = _paired(y_true, y_pred)
+    true, pred = _paired(y_true, y_pred, nested)
     wrong: int = sum(a != b for left, right in zip(true, pred) for a, b in zip(left, right))
     return wrong / sum(map(len, true))
 
 
-def sequence_error(y_true: Any, y_pred: Any) -> float:
+def sequence_error(y_true: Any, y_pred: Any, *, nested: bool | None = None) -> float:
     """Share of sequences with a wrong label; the parameters and errors are those of :func:`classification_report`.
 
     A flat list of labels is taken for one sequence.
     """
-    true, pred = _paired(y_true, y_pred)
+    true, pred = _paired(y_true, y_pred, nested)
     return sum(left != right for left, right in zip(true, pred)) / len(true)
 
 
@@ -198,14 +204,15 @@ def span_scores(y_true: Sequence[Sequence[str]], y_pred: Sequence[Sequence[str]]
     DataError
         If lengths differ, there is no label, or a label says nothing about spans.
     """
-    pairs = _paired(y_true, y_pred)
+    pairs = _paired(y_true, y_pred, tuples=True)  # labels of spans are text
     true, pred = (_spans(name, sequences) for name, sequences in zip(("y_true", "y_pred"), pairs))
     types = _scores(
         (span.type for _, span in true),
         (span.type for _, span in pred),
         (span.type for _, span in {*true}.intersection(pred)),
     )
-    return SpanScores(_total(types.values()), types, 1 - token_error(y_true, y_pred), sum(map(len, pairs[0])))
+    error = token_error(*pairs, nested=True)
+    return SpanScores(_total(types.values()), types, 1 - error, sum(map(len, pairs[0])))
 
 
 def bracket_scores(
@@ -464,16 +471,16 @@ def _inversions(rank: _Ints) -> int:
     return total
 
 
-def _paired(y_true: Any, y_pred: Any) -> tuple[list[list[Any]], list[list[Any]]]:
-    """Sequences of labels that belong together; flat lists become one sequence."""
+def _paired(
+    y_true: Any, y_pred: Any, nested: bool | None = None, *, tuples: bool = False
+) -> tuple[list[list[Any]], list[list[Any]]]:
+    """Sequences of labels that belong together; flat lists become one sequence. ``tuples`` are always sequences."""
     true, pred = _as_list("y_true", y_true), _as_list("y_pred", y_pred)
-    nested = {_is_sequence(item) for item in (*true, *pred)}
-    if len(nested) == 2:
-        raise DataError("labels and sequences of labels are mixed in y_true and y_pred; give one or the other")
-    what = "sequences" if True in nested else "labels"
+    sequences = _are_sequences([*true, *pred], nested, tuples)
+    what = "sequences" if sequences else "labels"
     if len(true) != len(pred):
         raise DataError(f"y_true has {len(true)} {what}, y_pred {len(pred)}")
-    if True in nested:
+    if sequences:
         true = [_as_list("y_true", labels) for labels in true]
         pred = [_as_list("y_pred", labels) for labels in pred]
     else:
@@ -486,8 +493,24 @@ def _paired(y_true: Any, y_pred: Any) -> tuple[list[list[Any]], list[list[Any]]]
     return true, pred
 
 
-def _is_sequence(item: Any) -> bool:
-    return isinstance(item, list | tuple) or getattr(item, "ndim", 0) > 0
+def _are_sequences(items: Sequence[Any], asked: bool | None, tuples: bool) -> bool:
+    """Whether items are sequences of labels; ``tuples`` says that no label is a tuple."""
+    lists = [isinstance(item, list) or getattr(item, "ndim", 0) > 0 for item in items]
+    lengths = [len(item) for item in items if isinstance(item, tuple)]
+    labels = len(items) > sum(lists) + len(lengths)
+    if asked is None and not (any(lists) or labels or tuples) and len(set(lengths)) == 1:
+        raise DataError(
+            "y_true and y_pred hold nothing but tuples of one length, which may be labels or sequences of labels: give "
+            "nested=False or nested=True"
+        )
+    nested = any(lists) or (bool(lengths) and (tuples or not labels)) if asked is None else asked
+    if labels if nested else any(lists):
+        raise DataError(
+            "labels and sequences of labels are mixed in y_true and y_pred; give one or the other"
+            if asked is None
+            else f"nested={asked}, but y_true or y_pred holds {'labels' if labels else 'sequences of labels'}"
+        )
+    return nested
 
 
 def _as_list(name: str, labels: Any) -> list[Any]:

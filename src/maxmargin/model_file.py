@@ -4,6 +4,8 @@
 ``_to_parts()`` gives the fitted state by name (arrays, lists, plain values), and ``_from_parts(parts)`` takes it over
 after checking that the parts fit together. Parameters, certificate and history are kept for all alike. The format is
 described in ``docs/model_file.md``.
+
+What is made of a file is added up before it is made: no file takes more than some hundred times its size, and 256 MiB.
 """
 
 from __future__ import annotations
@@ -50,6 +52,8 @@ _CLASS_OF = {
 _DISPENSABLE = ("callback", "random_state", "solver", "cv", "scoring")
 _MANY_TEXTS = 50  # lists of more texts or integers are kept as arrays
 _MOST_TEXT_BYTES = 1 << 28
+# What an entry of a list of integers and a row of the history take as Python objects: 40 and up to 376 measured.
+_PER_INTEGER, _PER_RECORD = 40, 400
 _MOST_JOBS = 1024
 
 
@@ -102,6 +106,8 @@ def save_model(estimator: Any, path: _Path, *, metadata: Mapping[str, Any] | Non
     for name, value in parameters.items():
         if name in _DISPENSABLE and not isinstance(value, str | int | np.integer | None):
             continue
+        if name == "n_jobs" and abs(value or 1) > _MOST_JOBS:  # which would be refused at loading
+            continue
         values["parameters"][name] = encoder.encode(value, f"the parameter {name}", name)
     parts = {"coef": estimator.coef_} if kind == "structured" else estimator._to_parts()
     for name, value in parts.items():
@@ -126,7 +132,8 @@ def save_model(estimator: Any, path: _Path, *, metadata: Mapping[str, Any] | Non
     history = [] if streaming else estimator.history_
     records = [(r.passes, r.seconds, r.primal, r.dual, r.exact) for r in history]
     encoder.arrays["history"] = np.array(records, np.float64).reshape(-1, 5)
-    write_container(path, Contents(kind, values, encoder.arrays, encoder.texts))
+    beside = encoder.beside + _PER_RECORD * len(records)
+    write_container(path, Contents(kind, values, encoder.arrays, encoder.texts), beside=beside)
 
 
 def load_model(path: _Path, *, structure: Any = None) -> Any:
@@ -198,6 +205,7 @@ def _restored(contents: Contents, structure: Any) -> tuple[Any, dict[str, Any]]:
     parameters = {key: decoder.decode(value) for key, value in values["parameters"].items()}
     if structure is not None:
         parameters["structure"] = structure
+    _take_as_meant(parameters, contents.kind)
     estimator = getattr(import_module(f".{module}", __package__), name)(**parameters)
     estimator._check_parameters()
     n_jobs = getattr(estimator, "n_jobs", None) or 1  # not every estimator has it
@@ -221,6 +229,17 @@ def _restored(contents: Contents, structure: Any) -> tuple[Any, dict[str, Any]]:
     return estimator, metadata
 
 
+def _take_as_meant(parameters: dict[str, Any], kind: str) -> None:
+    """Parameters of older files: anything true was taken for True, and True for a number."""
+    for name in ("fit_intercept", "penalize_intercept", "warm_start", "functions", "empty"):
+        value = parameters.get(name, True)
+        if not isinstance(value, bool | np.bool_) and not (value is None and kind == "multiclass"):
+            parameters[name] = bool(value)
+    for name, kind_of_old in (("n_jobs", bool), ("verbose", float)):
+        if isinstance(value := parameters.get(name), kind_of_old):
+            parameters[name] = int(value)
+
+
 def _figures(certificate: Certificate) -> dict[str, Any]:
     return {**asdict(certificate), "status": certificate.status.name}
 
@@ -237,6 +256,7 @@ def _take_figures(estimator: Any, contents: Contents, decoder: _Decoder) -> None
         estimator.notes_ = tuple(notes)
     if history.shape[1:] != (5,):
         raise ValueError(f"a history of shape {history.shape}")
+    decoder.take(_PER_RECORD * len(history))
     estimator.history_ = [Record(int(n), t, p, d, bool(exact)) for n, t, p, d, exact in history.tolist()]
 
 
@@ -258,6 +278,7 @@ class _Encoder:
     def __init__(self) -> None:
         self.arrays: dict[str, Any] = {"history": None}  # a name taken
         self.texts: dict[str, list[str]] = {}
+        self.beside = 0  # bytes that readers will make of arrays and texts beside themselves
 
     def encode(self, value: Any, what: str = "", name: str = "value") -> Any:
         """``what`` and ``name`` say in messages and in the file whose value it is."""
@@ -271,6 +292,7 @@ class _Encoder:
             if kind is list and kinds == {str}:
                 return {"texts": self._keep(self.texts, value, name)}
             if kind is list and kinds == {int} and max(map(abs, value)) < 2**63:
+                self.beside += _PER_INTEGER * len(value)
                 return {"integers": self._keep(self.arrays, np.array(value, np.int64), name)}
             items = [self.encode(item, what, name) for item in value]
             return items if kind is list else {"tuple": items}
@@ -302,6 +324,7 @@ class _Encoder:
         if array.dtype.kind in "biuf" and array.dtype.itemsize <= 8:
             return {"array": self._keep(self.arrays, array, name)}
         if array.dtype.kind == "U" and array.ndim == 1 and array.nbytes <= _MOST_TEXT_BYTES:
+            self.beside += array.nbytes
             return {"text_array": self.encode(array.tolist(), what, name)}
         if array.dtype.kind == "O" and array.ndim == 1:
             return {"object_array": [self.encode(item, what, name) for item in array.tolist()]}
@@ -317,10 +340,28 @@ class _Encoder:
 
 
 class _Decoder:
-    """The way back; what makes no sense is a LookupError, TypeError or ValueError."""
+    """The way back; what makes no sense is a LookupError, TypeError or ValueError.
+
+    A name may be mentioned once, for some mentions make new lists or arrays: a header of a kilobyte could ask for
+    gigabytes of them. What they make is taken from the room that a file of its size may fill.
+    """
 
     def __init__(self, contents: Contents) -> None:
         self._contents = contents
+        self._room = contents.room
+        self._mentioned: set[str] = set()
+
+    def take(self, needed: int) -> None:
+        """Room for so many bytes; a ValueError where there is none."""
+        self._room -= needed
+        if self._room < 0:
+            raise ValueError("what they hold would take more memory than a file of its size may fill")
+
+    def _named(self, name: str, among: dict[str, Any]) -> Any:
+        if name in self._mentioned:
+            raise ValueError(f"{name!r:.40} is mentioned twice")
+        self._mentioned.add(name)
+        return among[name]
 
     def decode(self, value: Any) -> Any:
         if isinstance(value, list):
@@ -328,11 +369,16 @@ class _Decoder:
         if not isinstance(value, dict):
             return value
         ((kind, inner),) = value.items()
-        if kind in ("array", "integers"):
-            array = self._contents.arrays[inner]
-            return array if kind == "array" else array.tolist()
+        if kind == "array":
+            return self._named(inner, self._contents.arrays)
+        if kind == "integers":
+            array = self._named(inner, self._contents.arrays)
+            if array.ndim != 1 or array.dtype.kind not in "iu":
+                raise ValueError(f"{inner!r:.40} is no list of integers")
+            self.take(_PER_INTEGER * len(array))
+            return array.tolist()
         if kind == "texts":
-            return self._contents.texts[inner]
+            return self._named(inner, self._contents.texts)
         if kind == "float":
             return {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[inner]
         if kind == "dict":
@@ -347,8 +393,10 @@ class _Decoder:
         if not isinstance(items, list):
             raise TypeError(f"a {kind!r:.40} must be a list")
         if kind == "text_array":
-            if 4 * len(items) * max(map(len, items), default=0) > _MOST_TEXT_BYTES:
+            needed = 4 * len(items) * max(map(len, items), default=0)
+            if needed > _MOST_TEXT_BYTES:
                 raise ValueError("an array of text is too large")
+            self.take(needed)
             return np.array(items, np.str_)
         if kind == "object_array":
             out = np.empty(len(items), object)

@@ -11,17 +11,15 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._class_labels import Classifier, ClassLabels, classes_in, classes_part
-from ._class_weight import weights_of_rows, without_zero_classes
 from ._estimator import (
     MarginEstimator,
     check_number,
-    check_sample_weight,
     choose_solver,
     costs_of_labels,
+    undone_if_failed,
 )
 from ._machine import check_margin, counted
 from ._notes import about_contradictions, about_scales, hard_margin, tell_hard_margin, tell_zero, zero_is_best
@@ -30,10 +28,10 @@ from .errors import DataError
 from .problem import Certificate
 from .solvers import by_name
 from .solvers.base import WarmStart
-from .solvers.loop import Result, run_to_tolerance
+from .solvers.loop import Result, check_costs, run_to_tolerance
 from .structures.base import Encoded, check_magnitude
 from .structures.rows import FEW_ENTRIES
-from .structures.values import as_reals, check_largest, check_sparse
+from .structures.values import LARGEST, as_reals, check_largest, check_smallest, check_sparse
 
 __all__ = ["MulticlassSVM"]
 
@@ -129,6 +127,7 @@ class MulticlassSVM(Classifier, MarginEstimator):
     classes_: NDArray[Any]
     coef_: NDArray[np.float64]
     intercept_: NDArray[np.float64]
+    _switches = ("fit_intercept", "warm_start")  # penalize_intercept may be None
 
     def __init__(
         self,
@@ -170,6 +169,7 @@ class MulticlassSVM(Classifier, MarginEstimator):
         tags.input_tags.sparse = True
         return tags
 
+    @undone_if_failed
     def fit(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, margin: ArrayLike | None = None
     ) -> MulticlassSVM:
@@ -183,7 +183,7 @@ class MulticlassSVM(Classifier, MarginEstimator):
         sample_weight : array of shape (n,), optional
             Factors ``s_i`` on the slacks; 0 leaves a row out, negative ones are refused.
         margin : array of shape (n,), optional
-            Factors ``m_i`` on the costs, which are the wanted margins (1 by default), positive.
+            Factors ``m_i`` on the costs, which are the wanted margins (1 by default), between 1e-50 and 1e50.
 
         Raises
         ------
@@ -204,17 +204,9 @@ class MulticlassSVM(Classifier, MarginEstimator):
         labels = ClassLabels(y, self.class_weight)
         check_sparse(X)
         X, truth = validate_data(self, X, labels.y, accept_sparse="csr", dtype="numeric")
-        check_classification_targets(truth)
-        weight = without_zero_classes(labels.class_weight, check_sample_weight(sample_weight, len(truth)), truth)
+        classes = labels.of_rows(truth, sample_weight, "MulticlassSVM")
         wanted = check_margin(margin, len(truth))
-        counts = np.ones(len(truth), np.bool_) if weight is None else weight > 0
-        truth = labels.used(truth, counts)
-        classes = np.unique(truth[counts])  # a class whose rows all have weight 0 is absent
-        number = np.minimum(np.searchsorted(classes, truth), len(classes) - 1)
-        names = labels.names(classes)
-        if len(classes) < 2:
-            raise DataError(f"MulticlassSVM needs at least two classes; y has one class only: {names.tolist()[0]!r}")
-        weight = weights_of_rows(labels.class_weight, weight, classes, truth, counts)
+        names, number, weight = classes.names, classes.number, classes.weights()
         costs = None
         if callable(self.loss):
             costs = costs_of_labels(self.loss, names.tolist())
@@ -223,7 +215,8 @@ class MulticlassSVM(Classifier, MarginEstimator):
             check_largest(costs, "loss")
         elif self.loss != "zero_one":
             raise ValueError(f"loss must be 'zero_one', a callable of two labels or a cost matrix, not {self.loss!r}")
-        structure = Multiclass(len(classes), costs)
+        structure = Multiclass(len(names), costs)
+        check_smallest(structure.costs, "loss")
         notes = about_scales(X, getattr(self, "feature_names_in_", None), shifts=self._free, C=float(self.C))
         n_features = X.shape[1]
         X = _canonical(X)
@@ -236,15 +229,11 @@ class MulticlassSVM(Classifier, MarginEstimator):
         if same and self.classes_.tolist() == names.tolist():
             initial = _joined(self.coef_, self.intercept_, constant)
         X = _with_constant(X, constant)  # the one working copy
-        groups = number
-        if wanted is not None:  # only rows of one margin are equal; their order is that without the absent ones
-            groups = np.zeros_like(number)
-            pairs = np.column_stack([number, wanted])[counts]
-            groups[counts] = np.unique(pairs, axis=0, return_inverse=True)[1].reshape(-1)
+        groups = classes.groups(wanted)  # only rows of one margin are equal; their order is that without absent ones
         if by_rows:
             chosen, order, used = counted(X, groups, weight)
             if wanted is not None:
-                chosen, used = _divided(chosen, wanted[order]), used * wanted[order]
+                chosen, used = _divided(chosen, wanted[order]), self._times(used, wanted[order])
             warm, multipliers = None if initial is None else WarmStart(initial), None
             if before is not None and initial is not None and len(before.number) == len(number):
                 warm, multipliers = before.start(initial, number, order), before.biases / (constant or 1.0)
@@ -257,7 +246,7 @@ class MulticlassSVM(Classifier, MarginEstimator):
             order, weight = merge_equal_rows(X, groups, weight)
             scaled = X
             if wanted is not None:
-                scaled, weight = _divided(X, wanted), weight * wanted
+                scaled, weight = _divided(X, wanted), self._times(weight, wanted)
             encoded: Encoded = structure.encode(scaled, number)
             used = weight[order]
             result = self._optimize(CompiledOracle(structure, encoded), weight, initial, order=order)
@@ -282,6 +271,11 @@ class MulticlassSVM(Classifier, MarginEstimator):
     def _check_intercept(self, solver: Any) -> bool:
         """Check what there is to the intercept; returns whether the solver is one by rows."""
         check_number(self, "intercept_scaling", low=0.0, low_allowed=False)
+        if not 1.0 / LARGEST <= float(self.intercept_scaling) <= LARGEST:
+            raise ValueError(
+                f"MulticlassSVM: intercept_scaling={self.intercept_scaling!r} is out of what can be computed with, "
+                f"between {1.0 / LARGEST:g} and {LARGEST:g}"
+            )
         if not (self.penalize_intercept is None or isinstance(self.penalize_intercept, bool | np.bool_)):
             raise ValueError(
                 f"MulticlassSVM: penalize_intercept must be True, False or None, not {self.penalize_intercept!r}"
@@ -300,6 +294,22 @@ class MulticlassSVM(Classifier, MarginEstimator):
                 "intercepts have no scale"
             )
         return by_rows
+
+    def _times(self, weight: NDArray[np.float64], wanted: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Weights times margins, if the costs that they make are such as can be computed with."""
+        name = type(self).__name__
+        with np.errstate(over="ignore"):
+            alone, costs = float(self.C) * weight, float(self.C) * weight * wanted
+        used = weight > 0.0
+        check_costs(alone[used], name)  # what is so without margins is said as without
+        try:
+            check_costs(costs[used], name)
+        except DataError:
+            raise DataError(
+                f"{name}: margin times C and the weight of its row goes from {costs[used].min():.3g} to "
+                f"{costs.max():.3g}: too far to compute with; give margins nearer to 1"
+            ) from None
+        return weight * wanted
 
     def _for_all(self, solvers: Iterable[Any]) -> tuple[MulticlassSVM, str]:
         """A copy that is the same problem for each of these solvers, and what to say about it."""
@@ -526,7 +536,13 @@ def _divided(X: Any, margin: NDArray[np.float64]) -> Any:
         done += rows.shape[0]
         with np.errstate(over="ignore"):
             out = sp.csr_matrix(sp.diags(1.0 / part) @ rows) if sp.issparse(rows) else rows / part[:, None]
-        check_magnitude(out.data if sp.issparse(out) else out)
+        try:
+            check_magnitude(out.data if sp.issparse(out) else out)
+        except DataError:
+            raise DataError(
+                f"rows divided by their margin (the least is {part.min():.3g}) are too large to compute with; give "
+                "larger margins, or scale the features down"
+            ) from None
         return out
 
     return rows_of(X, change=change)  # which goes through mapped rows from the first to the last

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._estimator import check_sample_weight
+from ._estimator import check_sample_weight, undone_if_failed
 from ._kernel_machine import KernelMachine
 from .status import Status
 from .structures.values import check_sparse
@@ -106,6 +106,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         self.verbose = verbose
         self.callback = callback
 
+    @undone_if_failed
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> OneClassSVM:
         """Fit the model.
 
@@ -141,9 +142,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         if "coef_" in vars(self):
             self.coef_ = self.coef_[0]
         notes = self._notes_on(X, shifts=False)
-        found = result.certificate
-        # ended by its size, not by its share
-        if found.status is Status.CONVERGED and found.relative_gap > float(self.tol):
+        if result.certificate.status is Status.ZERO_OPTIMUM:
             notes.append(
                 "the best hyperplane goes through the origin and all weights are about 0: with this kernel and nu the "
                 "data lie around it; take the rbf kernel, or a smaller nu"

@@ -22,6 +22,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from .losses import is_finite_number
 from .status import Status
 
 __all__ = ["Certificate", "Scaling"]
@@ -53,30 +54,27 @@ class Scaling:
     value: float
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.value) and self.value > 0):
-            raise ValueError(f"C must be a positive finite number, not {self.value!r}")
+        _positive(self.value, "C")
 
     @classmethod
     def C(cls, C: float) -> Scaling:
         """From ``1/2 |w|^2 + C sum_i xi_i``."""
-        return cls(float(C))
+        return cls(_positive(C, "C"))
 
     @classmethod
     def C_over_n(cls, C: float, n: int) -> Scaling:
         """From ``1/2 |w|^2 + (C/n) sum_i xi_i`` (structural SVM, n-slack form)."""
-        return cls(C / _positive_count(n))
+        return cls(_positive(C, "C") / _positive_count(n))
 
     @classmethod
     def lam(cls, lam: float, n: int) -> Scaling:
         """From ``lam/2 |w|^2 + (1/n) sum_i xi_i``; the objectives differ by the factor ``lam``."""
-        if not (math.isfinite(lam) and lam > 0):
-            raise ValueError(f"lam must be a positive finite number, not {lam!r}")
-        return cls(1.0 / (lam * _positive_count(n)))
+        return cls(1.0 / (_positive(lam, "lam") * _positive_count(n)))
 
     @classmethod
     def percent(cls, C: float, n: int) -> Scaling:
         """From ``1/2 |w|^2 + (C/n) sum_i xi_i`` with losses counted in percent, as some programs do."""
-        return cls(100.0 * C / _positive_count(n))
+        return cls(100.0 * _positive(C, "C") / _positive_count(n))
 
     def to_C(self) -> float:
         """``C`` of ``1/2 |w|^2 + C sum_i xi_i``."""
@@ -103,14 +101,19 @@ class Scaling:
         factor : float
             ``1 / length``, by which the weights shrink.
         """
-        if not (math.isfinite(length) and length > 0):
-            raise ValueError(f"length must be a positive finite number, not {length!r}")
+        length = _positive(length, "length")
         return Scaling(self.value / length), 1.0 / length
 
 
+def _positive(value: float, name: str) -> float:
+    if not (is_finite_number(value) and value > 0):
+        raise ValueError(f"{name} must be a positive finite number, not {value!r:.80}")
+    return float(value)
+
+
 def _positive_count(n: int) -> int:
-    if n < 1:
-        raise ValueError(f"the number of examples must be at least 1, not {n!r}")
+    if not (is_finite_number(n) and n >= 1):
+        raise ValueError(f"the number of examples must be at least 1, not {n!r:.80}")
     return int(n)
 
 
@@ -164,7 +167,7 @@ class Certificate:
 
     @property
     def relative_gap(self) -> float:
-        """``gap / primal`` (0 when both are 0); this is what ``tol`` bounds."""
+        """``gap / max(|primal|, |dual|)`` (0 when there is no gap); this is what ``tol`` bounds."""
         return relative_gap(self.primal, self.dual)
 
     def as_dict(self) -> dict[str, Any]:
@@ -184,7 +187,7 @@ class Certificate:
 
 
 def relative_gap(primal: float, dual: float) -> float:
-    """``(primal - dual) / primal``, 0 when there is no gap at all, infinite where there is no lower bound."""
+    """``(primal - dual) / max(|primal|, |dual|)``, 0 without a gap, infinite where there is no lower bound."""
     gap = primal - dual
     if gap <= 0 or dual == -math.inf:
         return 0.0 if gap <= 0 else math.inf

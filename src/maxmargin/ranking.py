@@ -13,11 +13,13 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._estimator import MarginEstimator, check_sample_weight, choose_solver
+from ._estimator import MarginEstimator, check_sample_weight, check_targets, choose_solver, undone_if_failed
+from ._items import item_numbers
 from ._machine import _SOLVERS
 from ._notes import about_order, about_scales
 from ._partial_fit import Streams, for_streams
 from .errors import DataError
+from .losses import is_finite_number
 from .metrics import ndcg, query_numbers
 from .problem import Certificate
 from .solvers.base import WarmStart
@@ -28,8 +30,8 @@ from .solvers.linear.rows import Rows
 from .solvers.linear.separation import Conflict
 from .solvers.loop import Result, check_costs, run_to_tolerance
 from .solvers.one_slack import OneSlack
-from .solvers.ranking.comparisons import difference_task, item_numbers
-from .solvers.ranking.hard import enough_of, pose, refuse
+from .solvers.ranking.comparisons import difference_task
+from .solvers.ranking.hard import enough_for, pose, refuse
 from .solvers.ranking.newton import TruncatedNewton
 from .solvers.ranking.queries import Queries, group
 from .solvers.ranking.stream import QueryStream
@@ -37,7 +39,7 @@ from .solvers.ranking.task import RankingTask, check_pairs
 from .solvers.subgradient import Pegasos, Subgradient
 from .status import Status
 from .structures.base import check_magnitude
-from .structures.values import check_sparse
+from .structures.values import as_reals, check_sparse
 
 __all__ = ["FOR_PAIRS", "PAIR_SOLVERS", "SVMRanker", "pair_solver", "reason_of"]
 
@@ -199,6 +201,7 @@ class SVMRanker(MarginEstimator):
         tags.target_tags.required = True
         return tags
 
+    @undone_if_failed
     def fit(
         self,
         X: Any,
@@ -214,7 +217,8 @@ class SVMRanker(MarginEstimator):
         X : array or sparse matrix of shape (n, d)
             Used as it is, without a copy, when it is float64 or float32 in C order or CSR.
         y : array of shape (n,)
-            Grades: the larger the better. Only their order within a query matters.
+            Grades: numbers, the larger the better (booleans count for 0 and 1). Only their order within a query
+            matters.
         qid : array of shape (n,), optional
             Query of each document, in any order of the documents: integers (exact to 64 bits) or text. All documents
             are of one query by default.
@@ -293,6 +297,7 @@ class SVMRanker(MarginEstimator):
         return result
 
     @for_streams(_can_stream)
+    @undone_if_failed
     def partial_fit(
         self,
         X: Any,
@@ -343,14 +348,19 @@ class SVMRanker(MarginEstimator):
         queries, factor, n_rows = _grouped(grades, qid, sample_weight, document_weight)
         check_costs(float(self.C) * factor[factor > 0.0], type(self).__name__)
         if streams is None:
-            streams = self._streams = Streams(self, 1, kind=QueryStream)
+            streams = Streams(self, 1, kind=QueryStream)
         stream = streams.each[0]
         assert isinstance(stream, QueryStream)
-        stream.take_queries(X, queries, factor, self.loss)
-        self.coef_ = streams.weights()[0][0]
-        streams.take_over(self, n_rows)
+        before, sizes = stream.seen, queries.sizes[stream.order_of(queries)]
+        with streams.piece(self, n_rows, lambda: int(sizes[: stream.seen - before].sum())):
+            stream.take_queries(X, queries, factor, self.loss)
         return self
 
+    def _take_weights(self, streams: Streams) -> None:
+        """Those of the stream."""
+        self.coef_ = streams.weights()[0][0]
+
+    @undone_if_failed
     def fit_comparisons(
         self,
         X: Any,
@@ -417,10 +427,13 @@ class SVMRanker(MarginEstimator):
             X = sp.eye_array(len(names), format="csr")
             self.n_features_in_ = len(names)
             self._forget("feature_names_in_")
-        weight, weight_of_ties = _weights(sample_weight, len(pairs)), _weights(tie_weight, len(tied), "tie_weight")
-        if not (isinstance(tie_margin, int | float | np.number) and 0.0 <= float(tie_margin) < np.inf):
-            raise ValueError(f"tie_margin must be a finite number >= 0, not {tie_margin!r}")
-        if self._hard and weight_of_ties.any() and len(tied):
+        weight, weight_of_ties = (
+            _weights(sample_weight, len(pairs), zero=True), _weights(tie_weight, len(tied), "tie_weight", zero=True)
+        )  # fmt: skip
+        if not (is_finite_number(tie_margin) and tie_margin >= 0.0):
+            raise ValueError(f"tie_margin must be a finite number >= 0, not {tie_margin!r:.80}")
+        with_ties = bool(weight_of_ties.any()) and len(tied) > 0
+        if self._hard and with_ties:
             raise DataError(
                 "SVMRanker: C=inf is for wins only, as weights that are scaled up to the margins of wins break ties; "
                 "leave the ties out, or use a finite C"
@@ -441,7 +454,7 @@ class SVMRanker(MarginEstimator):
         self.coef_ = result.w
         self.items_, self.strengths_ = names, np.asarray(X @ result.w)
         wins = task.weight[: int((weight > 0.0).sum())]
-        self._keep_notes(self._notes(X, result, float(wins.sum()), None if len(tied) else float(wins.min())))
+        self._keep_notes(self._notes(X, result, float(wins.sum()), None if with_ties else float(wins.min())))
         self.solver_reason_ = result.reason
         self._forget("_streams", "n_samples_seen_")
         self._finish(result)
@@ -452,7 +465,7 @@ class SVMRanker(MarginEstimator):
         if not len(wins):
             return 1.0  # there is another message
         name = type(self).__name__
-        found = enough_of(Rows(X[wins[:, 0]] - X[wins[:, 1]]), name)
+        found = enough_for(Rows(X[wins[:, 0]] - X[wins[:, 1]]), name)
         if not isinstance(found, Conflict):
             return found
         rows = np.sort(found.rows)
@@ -484,8 +497,8 @@ class SVMRanker(MarginEstimator):
         """Rows and grades, checked."""
         check_sparse(X)
         X, grades = validate_data(
-            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=True, multi_output=False,
-            reset=reset,
+            self, X, check_targets(y), accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=True,
+            multi_output=False, reset=reset,
         )  # fmt: skip
         check_magnitude(X.data if sp.issparse(X) else X)
         return X, np.asarray(grades, np.float64)
@@ -501,7 +514,7 @@ class SVMRanker(MarginEstimator):
     @property
     def _hard(self) -> bool:
         """Whether no slack is allowed."""
-        return isinstance(self.C, numbers.Real) and math.isinf(self.C) and self.C > 0.0
+        return isinstance(self.C, numbers.Real) and self.C == math.inf
 
     def _check_C(self) -> None:
         if not self._hard:
@@ -602,14 +615,17 @@ def _factors(sample_weight: Any, number: Ints) -> Reals | None:
     return out
 
 
-def _weights(values: Any, n: int, name: str = "sample_weight") -> Reals:
-    """Weights of ``n`` comparisons, of which there may be none."""
+def _weights(values: Any, n: int, name: str = "sample_weight", *, zero: bool = False) -> Reals:
+    """Weights of ``n`` comparisons, of which there may be none; ``zero`` says that all may be 0."""
     if values is None or n == 0:
         if values is not None and np.size(values):
             raise DataError(f"{name} has {np.size(values)} values for 0 comparisons")
         return np.ones(n)
     try:
-        out = check_sample_weight(values, n)
+        given = as_reals(values, name)
+        if zero and given.shape == (n,) and not given.any():
+            return given
+        out = check_sample_weight(given, n)
     except DataError as error:
         raise DataError(str(error).replace("sample_weight", name)) from None
     assert out is not None

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._estimator import check_sample_weight
+from ._estimator import check_sample_weight, check_targets, undone_if_failed
 from ._kernel_machine import KernelMachine, dual_of, nu_for_values
 from ._machine import check_epsilon, check_switches
 from ._notes import HardMargin
@@ -86,7 +86,7 @@ default="epsilon_insensitive"
     kernel_ : Kernel
         With its parameters resolved.
     epsilon_ : float
-        The width of the tube, given or found.
+        Half the width of the tube, given or found.
     certificate_ : Certificate
     notes_ : tuple of str
         See :class:`~maxmargin.SVMClassifier`; also that no weights are needed for targets within ``epsilon``.
@@ -154,6 +154,7 @@ default="epsilon_insensitive"
         self.warm_start = warm_start
         self.callback = callback
 
+    @undone_if_failed
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> SVMRegressor:
         """Fit the model.
 
@@ -162,6 +163,7 @@ default="epsilon_insensitive"
         X : array or sparse matrix of shape (n, d)
             Used as it is where it can be, see :meth:`maxmargin.SVMClassifier.fit`.
         y : array of shape (n,)
+            Numbers; booleans count for 0 and 1, text is refused.
         sample_weight : array of shape (n,), optional
             Factors ``s_i`` on the slacks; 0 leaves a row out, negative ones are refused.
 
@@ -198,18 +200,25 @@ default="epsilon_insensitive"
         self._check_loss()
         if self.nu is not None and self._tube[0] != "epsilon_insensitive":
             raise ValueError("SVMRegressor: nu is for the loss epsilon_insensitive")
+        X, target = self._numbers(X, y)
+        n = len(target)
+        weight = check_sample_weight(sample_weight, n)
+        X, order, counts = self._counted(X, np.unique(target, return_inverse=True)[1], weight)
+        return EncodedValues(X=X, order=order, counts=counts, weight=counts, n=n, target=target[order])
+
+    def _numbers(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, Reals]:
+        """Rows and targets, checked."""
         check_sparse(X)
-        X, target = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=True)
+        X, target = validate_data(
+            self, X, check_targets(y), accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=True, reset=reset
+        )
         target = np.asarray(target, np.float64)
         largest = float(np.abs(target).max())
         if largest > _LARGEST:
             raise DataError(f"y has values of up to {largest:.3g} in size: too large; scale y down")
         if 0.0 < largest < 1.0 / _LARGEST:
             raise DataError(f"y has no value above {largest:.3g} in size: too small; scale y up")
-        n = len(target)
-        weight = check_sample_weight(sample_weight, n)
-        X, order, counts = self._counted(X, np.unique(target, return_inverse=True)[1], weight)
-        return EncodedValues(X=X, order=order, counts=counts, weight=counts, n=n, target=target[order])
+        return X, target
 
     @property
     def _fit_all(self) -> Callable[[EncodedValues, Any, Ends], tuple[list[Result], list[HardMargin | None]]]:
@@ -256,6 +265,7 @@ default="epsilon_insensitive"
         return WarmStart(w, beta=np.zeros(len(target)))
 
     @for_streams(can_stream)
+    @undone_if_failed
     def partial_fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> SVMRegressor:
         """Learn from the next piece of a stream, visiting each row once, in the order given; for ``kernel="linear"``.
 
@@ -265,6 +275,7 @@ default="epsilon_insensitive"
         ----------
         X : array or sparse matrix of shape (n, d)
         y : array of shape (n,)
+            Numbers; booleans count for 0 and 1, text is refused.
         sample_weight : array of shape (n,), optional
             Factors ``s_i`` on the slacks; 0 leaves a row out, negative ones are refused.
 
@@ -288,24 +299,23 @@ default="epsilon_insensitive"
         streams: Streams | None = vars(self).get("_streams")
         if streams is not None:
             streams.check(self)
-        check_sparse(X)
-        X, target = validate_data(
-            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=True, reset=streams is None
-        )
-        target = np.asarray(target, np.float64)
-        if float(np.abs(target).max()) > _LARGEST:
-            raise DataError(f"y has values of up to {np.abs(target).max():.3g} in size: too large; scale y down")
+        X, target = self._numbers(X, y, reset=streams is None)
         X, order, weight = used_rows(self, X, check_sample_weight(sample_weight, len(target)))
         target = target[order]
         if streams is None:
             start = float(np.average(target, weights=weight)) if self._intercept == "free" else 0.0
-            streams = self._streams = Streams(self, 1, start)
+            streams = Streams(self, 1, start)
         target = target - streams.start
-        streams.each[0].take(Rows(X), self._terms(target, weight), weight, target)
+        stream = streams.each[0]
+        before = stream.seen
+        with streams.piece(self, len(order), lambda: stream.seen - before):
+            stream.take(Rows(X), self._terms(target, weight), weight, target)
+        return self
+
+    def _take_weights(self, streams: Streams) -> None:
+        """Those of the stream."""
         coef, intercept = streams.weights()
         self.coef_, self.intercept_, self.epsilon_ = coef[0], float(intercept[0]), self._tube[1]
-        streams.take_over(self, len(order))
-        return self
 
     def _fit_linear_rows(
         self, data: EncodedValues, solver: Any, ends: Ends

@@ -14,12 +14,10 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._class_labels import Classifier, ClassLabels
-from ._class_weight import without_zero_classes
-from ._estimator import check_sample_weight
+from ._estimator import check_sample_weight, check_targets, undone_if_failed
 from ._kernel_machine import points_of
 from .errors import DataError
 from .kernels import check_precomputed
@@ -68,8 +66,9 @@ class _Search(BaseEstimator):
             if s is not None and not s.any():
                 raise DataError(f"no training row of fold {len(scores)} has positive weight; use other folds")
             path = svm_path(
-                points_of(self.kernel, rows, train), truth[train], grid, task=self._task, sample_weight=s, **parameters
-            )
+                points_of(self.kernel, rows, train), truth[train], grid, task=self._task, sample_weight=s,
+                **_of_labels(parameters, truth[train]),
+            )  # fmt: skip
             held_out = rows[test][:, train] if self._precomputed else rows[test]
             known = {}
             if weight is not None:
@@ -80,8 +79,7 @@ class _Search(BaseEstimator):
             scores.append([float(scorer(model, held_out, truth[test], **known)) for model in path.scored(held_out)])
         if not scores:
             raise DataError(f"cv={self.cv!r:.80} gives no folds")
-        self.Cs_, self.scores_ = grid, np.array(scores)
-        mean = self.scores_.mean(0)
+        mean = np.mean(scores, axis=0)
         if not np.isfinite(mean).all():
             few = (
                 "; r2 needs two held-out rows in a fold" if self.scoring is None and self._task == "regression" else ""
@@ -92,6 +90,7 @@ class _Search(BaseEstimator):
             )
         best = np.flatnonzero(mean >= mean.max() - _ROUNDING * abs(mean.max()))
         k = int(best[grid[best].argmin()])
+        self.Cs_, self.scores_ = grid, np.array(scores)
         self.path_ = svm_path(X, y, grid, task=self._task, sample_weight=sample_weight, **self._parameters())
         self.estimator_, self.C_ = self.path_.model(k=k), float(grid[k])
 
@@ -259,6 +258,7 @@ max_time, solver, cache_mb, random_state, verbose, callback
         self.verbose = verbose
         self.callback = callback
 
+    @undone_if_failed
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> SVMClassifierCV:
         """Find the best ``C``, and fit for it.
 
@@ -289,14 +289,8 @@ max_time, solver, cache_mb, random_state, verbose, callback
         labels = ClassLabels(y, self.class_weight)
         X, truth = validate_data(self, X, labels.y, accept_sparse="csr", dtype=[np.float64, np.float32])
         check_magnitude(X.data if sp.issparse(X) else X)  # of all rows, before some are held out
-        check_classification_targets(truth)
-        weight = without_zero_classes(labels.class_weight, check_sample_weight(sample_weight, len(truth)), truth)
-        used = np.ones(len(truth), np.bool_) if weight is None else weight > 0
-        truth = labels.used(truth, used)
-        names = labels.names(np.unique(truth[used])).tolist()
-        if len(names) < 2:
-            raise DataError(f"SVMClassifierCV needs at least two classes; y has one class only: {names[0]!r}")
-        return X, truth, weight, self._parameters() | {"class_weight": labels.class_weight}
+        classes = labels.of_rows(truth, sample_weight, "SVMClassifierCV")
+        return X, classes.labels, classes.weight, self._parameters() | {"class_weight": labels.class_weight}
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> Reals:
@@ -396,6 +390,7 @@ cache_mb, random_state, verbose, callback
         self.verbose = verbose
         self.callback = callback
 
+    @undone_if_failed
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> SVMRegressorCV:
         """Find the best ``C``, and fit for it.
 
@@ -403,6 +398,7 @@ cache_mb, random_state, verbose, callback
         ----------
         X : array or sparse matrix of shape (n, d)
         y : array of shape (n,)
+            Numbers, as for :meth:`maxmargin.SVMRegressor.fit`.
         sample_weight : array of shape (n,), optional
             See :meth:`maxmargin.SVMRegressor.fit`.
 
@@ -415,7 +411,9 @@ cache_mb, random_state, verbose, callback
         return self
 
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, NDArray[Any], Reals | None, dict[str, Any]]:
-        X, truth = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=True)
+        X, truth = validate_data(
+            self, X, check_targets(y), accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=True
+        )
         check_magnitude(X.data if sp.issparse(X) else X)
         return X, truth, check_sample_weight(sample_weight, len(truth)), self._parameters()
 
@@ -426,5 +424,18 @@ cache_mb, random_state, verbose, callback
 
 
 def _takes_weights(scorer: Any) -> bool:
-    parameters = inspect.signature(scorer).parameters.values()
+    """Whether a scorer takes weights of rows: of scikit-learn's what is asked is their metric, for they all seem to."""
+    try:
+        parameters = inspect.signature(getattr(scorer, "_score_func", scorer)).parameters.values()
+    except (TypeError, ValueError):  # of a callable that has none
+        return False
     return any(each.name == "sample_weight" or each.kind is each.VAR_KEYWORD for each in parameters)
+
+
+def _of_labels(parameters: dict[str, Any], labels: NDArray[Any]) -> dict[str, Any]:
+    """Parameters for rows with these labels, a fold, which may lack a class that has a weight."""
+    factors = parameters.get("class_weight")
+    if not isinstance(factors, dict):
+        return parameters
+    known = set(labels.tolist())
+    return parameters | {"class_weight": {label: each for label, each in factors.items() if label in known}}

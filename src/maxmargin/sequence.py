@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -21,17 +22,21 @@ from ._estimator import (
     check_sample_weight,
     costs_of_labels,
     resolve_n_jobs,
+    undone_if_failed,
 )
 from ._given_labels import GivenLabels, allowed_labels, given_labels, labels_of, scored_labels
 from ._transitions import dead_end, joined_masks, masks_in, masks_of, transition_masks
 from .errors import DataError
+from .solvers.loop import Result
 from .status import Status
 from .structures.attributes import AttributeIndex, Tokens, encode_tokens, least_weight
-from .structures.values import as_reals, check_largest
+from .structures.values import as_reals, check_largest, check_smallest
 
 __all__ = ["SequenceSVM"]
 
 Reals = NDArray[np.float64]
+
+_ENDED = (Status.INTERRUPTED, Status.STOPPED)  # somebody has asked for the end of the fit, not of one round alone
 
 
 class SequenceSVM(MarginEstimator):
@@ -81,7 +86,7 @@ class SequenceSVM(MarginEstimator):
     warm_start : bool, default=False
         Start from the weights of the last fit (matched by names of attributes and labels).
     callback : callable, optional
-        ``callback(record, w)`` after every pass; a true answer stops the fit.
+        ``callback(record, w)`` after every pass; a true answer stops the fit, with partly known labels all rounds.
 
     Attributes
     ----------
@@ -164,6 +169,7 @@ class SequenceSVM(MarginEstimator):
         self.warm_start = warm_start
         self.callback = callback
 
+    @undone_if_failed
     def fit(
         self, X: Sequence[Any], y: Sequence[Any], sample_weight: ArrayLike | None = None, *, start: Any = None
     ) -> SequenceSVM:
@@ -252,28 +258,10 @@ class SequenceSVM(MarginEstimator):
         initial: Reals | None,
         notes: list[str],
     ) -> None:
-        from .solvers.compiled_oracle import CompiledOracle
-
-        labels, flat = given.index, given.flat
+        labels = given.index
         structure = self._structure(labels)
-        completion, candidates, rounds = None, None, 0
-        if (flat < 0).any():
-            completion = Completion(structure, tokens, given, self._decode)
-            candidates = completion.candidates
-            if initial is None:
-                initial = completion.first_weights(weight, lambda oracle, each: self._optimize(oracle, each).w)
-            flat = completion.complete(initial)
-        while True:
-            encoded = structure.encode(tokens, _split(flat, tokens.start), candidates=candidates)
-            result = self._optimize(CompiledOracle(structure, encoded), weight, initial)
-            ended = rounds >= self.completion_rounds or result.certificate.status is Status.INTERRUPTED
-            if completion is None or ended:
-                break
-            completed = completion.complete(result.w)
-            rounds += 1
-            if np.array_equal(completed, flat):
-                break
-            flat, initial = completed, result.w
+        check_smallest(structure.costs, "loss" if self.label_weight is None else "loss times label_weight")
+        result, rounds = self._rounds(structure, tokens, given, weight, initial)
         self.classes_ = labels.labels
         self.attributes_ = index.names()
         self.n_dense_ = 0 if tokens.dense is None else tokens.dense.shape[1]
@@ -282,6 +270,38 @@ class SequenceSVM(MarginEstimator):
         self._prepare(structure, index)
         self._keep_notes(notes)
         self._finish(result)
+
+    def _rounds(
+        self, structure: Any, tokens: Tokens, given: GivenLabels, weight: Reals, initial: Reals | None
+    ) -> tuple[Result, int]:
+        """The last fit, and how many rounds of completing labels led to it; one that was ended ends them all."""
+        from .solvers.compiled_oracle import CompiledOracle
+
+        flat, completion, candidates, rounds = given.flat, None, None, 0
+        result: Result | None = None
+        try:
+            if (flat < 0).any():
+                completion = Completion(structure, tokens, given, self._decode)
+                candidates = completion.candidates
+                if initial is None:
+                    initial, result = completion.first_weights(weight, self._optimize)
+                    if result is not None and result.certificate.status in _ENDED:
+                        return result, 0
+                flat = completion.complete(initial)
+            while True:
+                encoded = structure.encode(tokens, _split(flat, tokens.start), candidates=candidates)
+                result = self._optimize(CompiledOracle(structure, encoded), weight, initial)
+                if completion is None or rounds >= self.completion_rounds or result.certificate.status in _ENDED:
+                    return result, rounds
+                completed = completion.complete(result.w)
+                rounds += 1
+                if np.array_equal(completed, flat):
+                    return result, rounds
+                flat, initial = completed, result.w
+        except KeyboardInterrupt:  # between two fits, which themselves hold it back
+            if result is None:
+                raise
+            return replace(result, certificate=replace(result.certificate, status=Status.INTERRUPTED)), rounds
 
     def _structure(self, labels: LabelIndex, masks: dict[str, Any] | None = None) -> Any:
         """The structure that the parameters state; with ``masks`` that of a fitted model, which needs no loss."""

@@ -11,6 +11,11 @@ class Status(Enum):
     """Outcome of a fit; ``status.advice`` says what a user can do about it."""
 
     CONVERGED = ("converged", "The relative duality gap is at most tol: nothing to do.")
+    ZERO_OPTIMUM = (
+        "zero optimum",
+        "The optimum is 0 up to rounding: the duality gap is negligible, though no gap is a small share of 0; nothing "
+        "to do.",
+    )
     SEPARATED = (
         "separated",
         "A whole pass made no mistake: the training data are separable, nothing is left to learn from them.",
@@ -44,7 +49,7 @@ class Status(Enum):
     @property
     def ok(self) -> bool:
         """True when the fit reached what it was asked for."""
-        return self in (Status.CONVERGED, Status.SEPARATED, Status.STATIONARY)
+        return self in (Status.CONVERGED, Status.ZERO_OPTIMUM, Status.SEPARATED, Status.STATIONARY)
 
     def __str__(self) -> str:
         return self.label

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ._estimator import MarginEstimator, check_lengths, check_sample_weight, resolve_n_jobs
+from ._estimator import MarginEstimator, check_lengths, check_sample_weight, resolve_n_jobs, undone_if_failed
 from .structures.base import Structure
 from .structures.plain import check_is_structure, checked_loss, checked_output, tell_example
 
@@ -85,6 +85,7 @@ class StructuredSVM(MarginEstimator):
         self.warm_start = warm_start
         self.callback = callback
 
+    @undone_if_failed
     def fit(self, X: Sequence[Any], y: Sequence[Any], sample_weight: ArrayLike | None = None) -> StructuredSVM:
         """Fit the weights.
 

@@ -9,7 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ._estimator import MarginEstimator, check_lengths, check_number, check_sample_weight, resolve_n_jobs
+from ._estimator import (
+    MarginEstimator,
+    check_lengths,
+    check_number,
+    check_sample_weight,
+    resolve_n_jobs,
+    undone_if_failed,
+)
 from .errors import DataError
 
 if TYPE_CHECKING:
@@ -128,6 +135,7 @@ class TreeSVM(MarginEstimator):
         self.warm_start = warm_start
         self.callback = callback
 
+    @undone_if_failed
     def fit(self, X: Sequence[Any], y: Sequence[Tree], sample_weight: ArrayLike | None = None) -> TreeSVM:
         """Read the grammar off the trees and fit the weights.
 
@@ -219,11 +227,11 @@ class TreeSVM(MarginEstimator):
         """Take over what :meth:`_to_parts` gave; a ValueError says what does not fit."""
         from .structures.tree import TreeStructure
 
-        structure = TreeStructure.from_state(parts["structure"])
         coef = np.ascontiguousarray(parts["coef"], np.float64)
-        if coef.shape != (structure.n_weights,):
-            raise DataError(f"weights of shape {coef.shape}; the grammar and the features need {structure.n_weights}")
-        self.structure_, self.coef_ = structure, coef
+        if coef.ndim != 1:
+            raise DataError(f"weights of shape {coef.shape}, not a vector")
+        self.structure_ = TreeStructure.from_state(parts["structure"], n_weights=len(coef))
+        self.coef_ = coef
 
 
 def _check_trees(X: Any, y: Any) -> None:

@@ -289,7 +289,7 @@ def test_options_that_do_not_belong_together(run: Run, ok: Run, two: str) -> Non
             "train two.svm --class-weight balanced --class-weight 1:3",
             "argument --class-weight: takes either balanced or factors of labels",
         ),
-        ("train two.svm --class-weight 7:2", "two.svm: --class-weight names the class 7, which is not in y"),
+        ("train two.svm --class-weight 7:2", "two.svm: --class-weight names the class 7, which is not in the data"),
         (
             "train two.svm --task regression --class-weight 1:2",
             "--class-weight cannot go with task regression; it is for multiclass, binary, auc",
@@ -311,7 +311,7 @@ def test_options_that_do_not_belong_together(run: Run, ok: Run, two: str) -> Non
         ("train two.svm --task binary --kernel rbf --gamma 0", "argument --gamma: must be a number > 0, not '0'"),
         ("train two.svm --task binary --kernel rbf --gamma x", "argument --gamma: must be a number > 0, not 'x'"),
         ("train two.svm --task binary --template default", "--template cannot go with svmlight data (task binary)"),
-        ("train two.svm --task binary -C 1e300", "two.svm: C times the largest sample weight is 1e+300: too large"),
+        ("train two.svm --task binary -C 1e300", "two.svm: -C times the largest weight is 1e+300: too large to co"),
         ("train two.svm --warm-start m", "--warm-start cannot go with task binary; it is for multiclass with --multi"),
         (
             "train two.svm --warm-start m --task multiclass",
@@ -348,4 +348,4 @@ def test_labels_of_factor_0_are_no_labels_of_a_task_of_two(ok: Run, run: Run, fo
             assert "one label only" in alone.error
             none = run(*data, "-q", "--class-weight", *(f"{label}:0" for label in names.values()))
             assert none.status == 2
-            assert "--class-weight is zero for every class in y" in none.error
+            assert "--class-weight is zero for every class in the data" in none.error

@@ -51,6 +51,15 @@ def test_commands_read_conllu(name: str, run: Callable[..., Any], folder: Path) 
     assert piped.out == predicted.out
 
 
+@pytest.mark.parametrize("command", [["train", "-o", "m"], ["compare"]])
+def test_blanks_do_not_part_cells(command: list[str], run: Callable[..., Any], folder: Path) -> None:
+    (folder / "x.conllu").write_text(DATA)
+    outcome = run(*command, "x.conllu", "-q", "--separator", "blank")
+    assert outcome.status == 2
+    assert outcome.error.startswith("--separator blank cannot go with x.conllu, which is CoNLL-U: TABs part its cells")
+    assert run(*command, "x.conllu", "-q", "--separator", "tab").status == 0
+
+
 def test_commands_name_the_line_of_a_fault(run: Callable[..., Any], folder: Path) -> None:
     (folder / "x.conllu").write_text(DATA + "\n" + line("2", "the"))
     refused = run("train", "x.conllu", "-o", "model", "-q")

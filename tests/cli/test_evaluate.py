@@ -121,6 +121,15 @@ def test_what_does_not_belong_together(data: str, predictions: str, message: str
     assert outcome.error.startswith(message)
 
 
+def test_threads_mean_nothing_where_nothing_is_predicted(run: Run, ok: Run, svm: str) -> None:
+    ok("train", svm, "-o", "m")
+    Path("p").write_text(ok("predict", "m", svm).out)
+    assert ok("evaluate", "m", svm, "--jobs", "2").out == ok("evaluate", "--predictions", "p", svm).out
+    outcome = run("evaluate", "--predictions", "p", svm, "--jobs", "2")
+    assert outcome.status == 2
+    assert outcome.error == "--jobs cannot go with --predictions: nothing is predicted; it is for MODEL and DATA"
+
+
 def test_data_without_labels_are_refused(run: Run, ok: Run, svm: str, columns: str) -> None:
     for path, text in ((svm, "1:1\n2:1\n"), (columns, "The DT\n")):
         ok("train", path, "-o", "m")

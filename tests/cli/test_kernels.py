@@ -187,7 +187,7 @@ def test_a_solver_is_refused_where_the_library_refuses_it(solver: str, more: str
         ("--nu 0.2 --intercept none", "--intercept none cannot go with --nu, which needs free"),
         ("--nu 0", "argument --nu: must be a number > 0 and <= 1, not '0'"),
         ("--nu 1.5", "argument --nu: must be a number > 0 and <= 1, not '1.5'"),
-        ("--nu 1", "two.svm: nu=1 is not feasible: at most 0."),
+        ("--nu 1", "two.svm: --nu 1 is not feasible: at most 0."),
         ("--kernel precomputed", "argument --kernel: invalid choice: 'precomputed'"),
     ],
 )

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import maxmargin
+from maxmargin import load_model
 from maxmargin.cli import main
 from maxmargin.cli.learners import check_options, choose, make, parameters
 from maxmargin.cli.messages import UsageError
@@ -172,6 +173,28 @@ def test_defaults_are_left_to_the_estimators() -> None:
         (["train", "x", "--max-passes", "1.5"], "argument --max-passes: must be a whole number >= 1, not '1.5'"),
         (["train", "x", "--max-time", "0"], "argument --max-time: must be a number > 0"),
         (["train", "x", "--seed", "-1"], "argument --seed: must be a whole number >= 0"),
+        *(
+            ([command, *data, "--seed", value], "argument --seed: must be a whole number >= 0 and <= 4294967295, not '")
+            for command, *data in (["train", "x"], ["compare", "x"], ["demo"])
+            for value in ("4294967296", "1" * 400, "1" * 5000)
+        ),
+        (["train", "x", "-C", "1" * 400], "argument -C: must be a number > 0, not '1111"),
+        (["train", "x", "--max-passes", "1" * 400], "argument --max-passes: must be a whole number >= 1, not '1111"),
+        (["train", "x", "--jobs", "-" + "1" * 400], "argument --jobs: must be a whole number other than 0, not '-1111"),
+        (["predict", "m", "x", "--k-best", "1" * 400], "argument --k-best: must be a whole number >= 1, not '1111"),
+        (["inspect", "m", "--top", "1" * 400], "argument --top: must be a whole number >= 0, not '1111"),
+        (["train", "x", "--memory", "1" * 400], "argument --memory: must be a number of bytes, or one with K, M"),
+        (["train", "x", "--memory", "1" * 308 + "T"], "argument --memory: must be a number of bytes, or one with K, M"),
+        *(
+            (["train", "x", "--class-weight", *factors], f"argument --class-weight: names the label {twice} twice")
+            for factors, twice in (
+                (["a:1", "a:2"], "'a'"),
+                (["1:2", "+1:50"], "'+1'"),
+                (["-1:2", "2:1", "-1.0:1"], "'-1.0'"),
+                (["0:2", "-0:1"], "'-0'"),
+                (["1e1:2", "10:1"], "'10'"),
+            )
+        ),
         (["train", "x", "--jobs", "0"], "argument --jobs: must be a whole number other than 0"),
         (["train", "x", "--min-count", "0"], "argument --min-count: must be"),
         (["train", "x", "--solver", "magic"], "argument --solver: invalid choice: 'magic'"),
@@ -272,6 +295,17 @@ def test_wrong_arguments(
     assert {path.name for path in Path().iterdir()} <= {"train.svm", "train.conll", "train.crf", "m.model"}
     if "m.model" in argv:
         assert Path("m.model").read_bytes() == before
+
+
+@pytest.mark.parametrize("factors", [["1:2", "2:1"], ["a:1", "A:1"], ["9007199254740992:1", "9007199254740993:2"]])
+def test_labels_that_are_not_one(factors: list[str]) -> None:
+    args = make_parser().parse_args(["train", "x", "--class-weight", *factors])
+    assert len(args.class_weight) == 2
+
+
+def test_the_largest_seed(ok: Run, svm: str) -> None:
+    ok("train", svm, "-o", "m", "--seed", "4294967295")
+    assert load_model("m").random_state == 2**32 - 1
 
 
 def test_a_file_that_nobody_named_is_not_replaced(run: Run, ok: Run, svm: str) -> None:

@@ -15,6 +15,7 @@ import pytest
 from maxmargin import MulticlassSVM, SequenceSVM, load_model, save_model
 from maxmargin.data import chunking_template, read_attributes, read_columns
 from maxmargin.data.templates import apply_template
+from maxmargin.model_file import load_with_metadata
 
 Run = Callable[..., Any]
 
@@ -225,6 +226,42 @@ def test_models_saved_from_python(ok: Run, run: Run, svm: str, crfsuite: str, co
     assert ok("predict", "tags", crfsuite).out == ok("predict", "tags", crfsuite, "--format", "crfsuite").out
     outcome = run("predict", "tags", columns)
     assert outcome.error.startswith("this model was not trained by `maxmargin train` on columns and knows no template")
+
+
+HALVES: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "no columns": lambda settings: settings.pop("columns"),
+    "columns null": lambda settings: settings.update(columns=None),
+    "columns true": lambda settings: settings.update(columns=True),
+    "columns 0": lambda settings: settings.update(columns=0),
+    "columns in words": lambda settings: settings.update(columns="2"),
+    "fewer columns than the template": lambda settings: settings.update(columns=1),
+    "template null": lambda settings: settings.update(template=None),
+    "template a list": lambda settings: settings.update(template=["w"]),
+    "template empty": lambda settings: settings.update(template={}),
+    "no attributes": lambda settings: settings["template"].update(attributes=[]),
+    "attributes a text": lambda settings: settings["template"].update(attributes="w[0]"),
+    "attributes of nothing": lambda settings: settings["template"].update(attributes=["x[0]"]),
+    "names of columns a text": lambda settings: settings["template"].update(columns="w"),
+    "names of columns numbers": lambda settings: settings["template"].update(columns=[1, 2]),
+    "ends null": lambda settings: settings["template"].update(ends=None),
+    "no ends": lambda settings: settings["template"].pop("ends"),
+}
+
+
+@pytest.mark.parametrize("what", HALVES)
+def test_half_of_the_settings(what: str, run: Run, tags: str, columns: str) -> None:
+    model, settings = load_with_metadata(tags)
+    HALVES[what](settings)
+    save_model(model, "half", metadata=settings)
+    for argv in (
+        ["predict", "half", columns],
+        ["evaluate", "half", columns],
+        ["inspect", "half"],
+        ["train", columns, "-o", "new", "--warm-start", "half"],
+    ):
+        outcome = run(*argv)
+        assert outcome.status == 2
+        assert outcome.error == "half: what it says of its data makes no sense"
 
 
 def test_threads_do_not_change_the_answer(ok: Run, tags: str, columns: str) -> None:

@@ -131,7 +131,7 @@ def test_figures_that_are_not_defined_are_dashes(ok: Run, folder: Path) -> None:
         ("1 qid:1 1:1\n2,5 qid:1 1:2\n", "x.txt:2: the label is not a number: '2,5'"),
         ("1 qid:1 1:1\nnan qid:1 1:2\n", "x.txt:2: the label is not a finite number: 'nan'"),
         ("1 qid:1 1:1\n\n2 1:2\n", "x.txt:3: this row has no qid while others have one"),
-        ("1 qid:1 1:1\n2 qid:2 1:2\n1 qid:3 1:1\n1 qid:3 1:2\n", "x.txt: no comparable pairs among n_samples=4 docum"),
+        ("1 qid:1 1:1\n2 qid:2 1:2\n1 qid:3 1:1\n1 qid:3 1:2\n", "x.txt: no comparable pairs among 4 docum"),
         (
             "1 qid:1 cost:2 1:1\n2 qid:1 1:2\n1 qid:2 1:2\n",
             "x.txt:2: an earlier row of the same query has cost:2; a query has one cost: 'cost:1'",

@@ -97,7 +97,7 @@ def test_figures(true: str, predicted: str, expected: list[str], ok: Run, folder
         ("1 1:1\n\n# comment\nhigh 1:2\n", "x.svm:4: the label is not a number: 'high'"),
         ("1 1:1\ninf 1:2\n", "x.svm:2: the label is not a finite number: 'inf'"),
         ("1 1:1\n2 1:1,5\n", "x.svm:2: the value is not a number: '1:1,5'"),
-        ("1 1:1\n1e200 1:2\n", "x.svm: y has values of up to 1e+200 in size: too large; scale y down"),
+        ("1 1:1\n1e200 1:2\n", "x.svm: there are values of up to 1e+200 in size: too large; scale the values down"),
         ("1 cost:0 1:1\n2 cost:0 1:2\n", "x.svm: the weight in the data is zero for every "),
         ("1\n2\n", "x.svm: no row has a feature"),
     ],

@@ -104,7 +104,7 @@ def test_progress_and_certificate_are_shown(run: Run, svm: str) -> None:
     assert lines[1].split() == ["pass", "primal", "dual", "rel.", "gap", "seconds"]
     certificate = load_model("train.model").certificate_
     assert str(certificate).splitlines() == [lines[-5].partition(": ")[2], lines[-4]]
-    assert lines[-3].startswith("maxmargin: the data are separable and no slack is left: a larger C changes nothing")
+    assert lines[-3].startswith("maxmargin: the data are separable and no slack is left: a larger -C changes nothing")
     times = r"maxmargin: reading \d+\.\d s, training \d+\.\d s, writing \d+\.\d s \(in the solver: .* s\)"
     assert re.fullmatch(times, lines[-2])
     size = os.path.getsize("train.model")
@@ -216,7 +216,7 @@ def test_tabs_let_cells_hold_spaces(ok: Run, run: Run, folder: Path) -> None:
         ("x.svm", "1 1:2\n-1 2:x\n", "x.svm:2: the value is not a number: '2:x'"),
         ("x.svm", "1 1:2\n-1 abc\n2 1:1\n", "x.svm:2: expected <index>:<value>: 'abc'"),
         ("x.svm", "1 1:2 1:3\n-1 2:1\n", "x.svm:1: an index occurs twice in one row: '1:3'"),
-        ("x.svm", "1 1:2\n1 2:1\n", "x.svm: MulticlassSVM needs at least two classes; y has one class only: "),
+        ("x.svm", "1 1:2\n1 2:1\n", "x.svm: MulticlassSVM needs at least two classes; there is one class only: "),
         ("x.svm", "1 cost:0 1:2\n2 cost:0 2:1\n", "x.svm: the weight in the data is zero for every "),
         ("x.conll", "a b\nc\n\nd e\nf g\n", "x.conll:2: 1 columns where line 1 has 2"),
         (

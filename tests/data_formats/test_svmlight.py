@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from maxmargin.data import read_svmhmm, read_svmlight, svmlight, write_svmlight
+from maxmargin.data.svmlight import svmlight_parts
 from maxmargin.errors import DataError, FileFormatError
 
 INT64 = np.iinfo(np.int64)
@@ -102,6 +104,8 @@ def test_a_file_without_rows(text: str) -> None:
         ("good 1:1\n1:3 2:1\n", {"labels": "text"}, 2, "1:3", "label is missing"),
         ("a\x01b 1:1\n", {"labels": "text"}, 1, "a\x01b", "control character"),
         (b"a\n\xff 1:1\n", {"labels": "text"}, 2, "\ufffd", "not UTF-8"),
+        ("a 1:1\n" + "x" * 1001 + " 1:1\n", {"labels": "text"}, 2, "x" * 1001, "label of 1001 bytes, where 1000 are"),
+        ("é" * 501 + " 1:1\n", {"labels": "text"}, 1, "é" * 501, "label of 1002 bytes, where 1000 are"),
     ],
 )
 def test_a_malformed_line_is_named(
@@ -111,6 +115,24 @@ def test_a_malformed_line_is_named(
         read(text, **options)
     assert (caught.value.line, caught.value.token) == (line, token)
     assert "\n" not in str(caught.value)
+
+
+def test_a_label_of_any_bearable_length() -> None:
+    assert read("x" * 1000 + " 1:1\nb 1:1\n", labels="text").y.tolist() == ["x" * 1000, "b"]
+
+
+def test_a_long_label_among_many_takes_no_gigabytes(tmp_path: Any) -> None:
+    """In an array of text every label takes as much as the longest."""
+    path = tmp_path / "long.svm"
+    path.write_text("a\n" * 20_000 + "b" * 20_000 + " 1:1\n")
+    for one in (lambda: read_svmlight(path, labels="text"), lambda: list(svmlight_parts(path, labels="text"))):
+        tracemalloc.start()
+        try:
+            with pytest.raises(FileFormatError, match=r"long\.svm:20001: a label of 20000 bytes"):
+                one()
+            assert tracemalloc.get_traced_memory()[1] < 1 << 26
+        finally:
+            tracemalloc.stop()
 
 
 def test_errors_name_the_right_line_in_later_blocks(monkeypatch: pytest.MonkeyPatch) -> None:

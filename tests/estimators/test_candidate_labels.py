@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from maxmargin import SequenceSVM, load_model, save_model
+from maxmargin._completion import Completion
 from maxmargin.errors import DataError
+from maxmargin.status import Status
 
 X = [
     [["w=the", "low"], ["w=cat", "low"], ["w=sat", "low"]],
@@ -194,3 +196,57 @@ def test_a_label_of_one_set_alone_is_noted() -> None:
     assert "sequence 2, token 1" in noted.notes_[0]
     y[1][0] = {"A", "BB"}
     assert SequenceSVM(random_state=0).fit(X, y[1:]).notes_ == ()
+
+
+def fits_of(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Fills with the result of every single fit."""
+    results: list[Any] = []
+    optimize = SequenceSVM._optimize
+
+    def counted(self: Any, *args: Any, **options: Any) -> Any:
+        results.append(optimize(self, *args, **options))
+        return results[-1]
+
+    monkeypatch.setattr(SequenceSVM, "_optimize", counted)
+    return results
+
+
+@pytest.mark.parametrize("stage", [1, 2, 3])
+@pytest.mark.parametrize("how", ["ctrl-c", "callback"])
+def test_an_end_that_is_asked_for_ends_all_rounds(how: str, stage: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    results = fits_of(monkeypatch)
+
+    def callback(record: Any, w: Any) -> bool:
+        if len(results) == stage - 1 and how == "ctrl-c":
+            raise KeyboardInterrupt
+        return len(results) == stage - 1
+
+    model = SequenceSVM(C=1.0, tol=1e-9, callback=callback, random_state=0)
+    if how == "ctrl-c":
+        with pytest.raises(KeyboardInterrupt, match="keeps the best model so far"):
+            model.fit(X, SETS)
+    else:
+        model.fit(X, SETS)
+    assert len(results) == stage
+    assert model.certificate_.status is (Status.INTERRUPTED if how == "ctrl-c" else Status.STOPPED)
+    assert model.completion_rounds_ == max(stage - 2, 0)
+    assert np.array_equal(model.coef_, results[-1].w)
+    assert [len(labels) for labels in model.predict(X)] == list(map(len, X))
+
+
+@pytest.mark.parametrize("stage", [1, 2])
+def test_ctrl_c_between_two_rounds_keeps_the_model_of_the_last(stage: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    results = fits_of(monkeypatch)
+    complete = Completion.complete
+
+    def interrupted(self: Any, w: Any) -> Any:
+        if len(results) == stage:
+            raise KeyboardInterrupt
+        return complete(self, w)
+
+    monkeypatch.setattr(Completion, "complete", interrupted)
+    model = SequenceSVM(C=1.0, random_state=0)
+    with pytest.raises(KeyboardInterrupt, match="keeps the best model so far"):
+        model.fit(X, SETS)
+    assert model.certificate_.status is Status.INTERRUPTED
+    assert np.array_equal(model.coef_, results[-1].w)

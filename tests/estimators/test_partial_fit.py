@@ -457,3 +457,124 @@ def test_labels_that_are_none_of_the_classes_are_named(classes: Any, y: Any, mes
     with pytest.raises(ValueError, match=message):
         model.partial_fit(np.eye(2), y, classes=classes)
     assert not hasattr(model, "classes_")
+
+
+class Cut:
+    """In the place of :func:`chunks`: twelve pieces of each call, of which only so many come."""
+
+    def __init__(self, n_pieces: int) -> None:
+        self.left = n_pieces
+
+    def __call__(self, order: Any) -> Any:
+        for part in np.array_split(order, 12):
+            if self.left == 0:
+                raise KeyboardInterrupt
+            self.left -= 1
+            yield part
+
+
+@pytest.mark.parametrize("multi_class", ["ovr", "ovo"])
+def test_after_an_interrupt_the_model_is_that_of_the_rows_taken(
+    multi_class: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    X, _ = rows(120)
+    y = np.tile([0, 1, 2], 40)
+    model = SVMClassifier(multi_class=multi_class).partial_fit(X[:60], y[:60], classes=[0, 1, 2])
+    before = model.coef_
+    monkeypatch.setattr("maxmargin.solvers.linear.stream.chunks", Cut(18))
+    with pytest.raises(KeyboardInterrupt):
+        model.partial_fit(X[60:], y[60:])
+    monkeypatch.undo()
+    seen = [stream.seen for stream in model._streams.each]
+    # ovo: all 40 rows of classes 0 and 1, and 22 of those of 0 and 2, of which 11 are of class 2
+    assert (seen, model.n_samples_seen_) == (([120, 90, 60], 120) if multi_class == "ovr" else ([80, 62, 40], 111))
+    np.testing.assert_array_equal(model.coef_, model._streams.weights()[0])
+    np.testing.assert_array_equal(model.intercept_, model._streams.weights()[1])
+    assert (model.coef_[:2] != before[:2]).any(1).all()
+    np.testing.assert_array_equal(model.coef_[2], before[2])
+    save_model(model, tmp_path / "model")
+    same = load_model(tmp_path / "model")
+    for each in (model, same):
+        each.partial_fit(X[60:], y[60:])
+    np.testing.assert_array_equal(same.coef_, model.coef_)
+
+
+def test_after_an_interrupt_of_a_regressor(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = rows(120)
+    model = SVMRegressor().partial_fit(X[:60], y[:60])
+    monkeypatch.setattr("maxmargin.solvers.linear.stream.chunks", Cut(3))
+    with pytest.raises(KeyboardInterrupt):
+        model.partial_fit(X[60:], y[60:])
+    monkeypatch.undo()
+    other = SVMRegressor().partial_fit(X[:60], y[:60]).partial_fit(X[60:75], y[60:75])
+    assert model.n_samples_seen_ == other.n_samples_seen_ == 75
+    np.testing.assert_allclose(model.coef_, other.coef_, rtol=1e-12)
+    assert model.intercept_ == pytest.approx(other.intercept_, rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", [SVMClassifier, SVMRegressor])
+@pytest.mark.parametrize("pieces", [0, 3])
+def test_a_stream_after_a_fit_begins_with_the_first_row(
+    kind: Any, pieces: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    X, values = rows(60)
+    y = (values > 0).astype(float)
+    model = kind().fit(X, y)
+    before = dict(vars(model))
+    monkeypatch.setattr("maxmargin.solvers.linear.stream.chunks", Cut(pieces))
+    with pytest.raises(KeyboardInterrupt):
+        model.partial_fit(X[:, :4], y)
+    if not pieces:
+        assert vars(model) == before
+        return
+    assert model.n_samples_seen_ == model._streams.each[0].seen == 15
+    assert model.n_features_in_ == np.size(model.coef_) == 4
+    assert not hasattr(model, "certificate_")
+    save_model(model, tmp_path / "model")
+    assert load_model(tmp_path / "model").n_samples_seen_ == 15
+
+
+def test_a_piece_that_is_refused_leaves_a_fit_as_it_was() -> None:
+    X, values = rows(60)
+    model = SVMClassifier().fit(X, values > 0)
+    before = dict(vars(model))
+    with pytest.raises(DataError, match="too large"):
+        model.partial_fit(X[:, :4], np.arange(60) % 3, classes=[0, 1, 2], sample_weight=np.full(60, 1e300))
+    assert vars(model) == before
+
+
+FORMS = pytest.mark.parametrize("stream", [False, True])
+
+
+@FORMS
+@pytest.mark.parametrize("n_classes", [3, 4])
+def test_predictions_are_of_the_form_that_was_fitted(stream: bool, n_classes: int, tmp_path: Path) -> None:
+    X, _ = rows(120)
+    y = np.arange(120) % n_classes
+    for form, other in (("ovr", "ovo"), ("ovo", "ovr")):
+        model: Any = SVMClassifier(multi_class=form, loss="logistic")  # type: ignore[arg-type]
+        model = learn(model, X, y) if stream else model.fit(X, y)
+        scores = model.decision_function(X)
+        model.set_params(multi_class=other, loss="hinge")
+        np.testing.assert_array_equal(model.decision_function(X), scores)
+        assert hasattr(model, "predict_proba") == (form == "ovr")
+        if stream:
+            continue  # files of streams refuse changed parameters
+        save_model(model, tmp_path / "model")
+        for same in (load_model(tmp_path / "model"), pickle.loads(pickle.dumps(model))):
+            np.testing.assert_allclose(same.decision_function(X), scores, rtol=1e-12)
+            assert hasattr(same, "predict_proba") == (form == "ovr")
+            assert same.get_params() == model.get_params()
+        model.fit(X, y)  # it is of the new ones now
+        assert model.decision_function(X).shape == (120, n_classes)
+        assert not hasattr(model, "predict_proba")
+
+
+@FORMS
+def test_no_probabilities_of_a_hinge_loss(stream: bool) -> None:
+    X, values = rows(60)
+    model = learn(SVMClassifier(), X, values > 0) if stream else SVMClassifier().fit(X, values > 0)
+    model.set_params(loss="logistic")
+    with pytest.raises(AttributeError, match="predict_proba"):
+        _ = model.predict_proba
+    assert not hasattr(model, "predict_proba")

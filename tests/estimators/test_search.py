@@ -11,13 +11,13 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.exceptions import ConvergenceWarning, NotFittedError, SkipTestWarning
-from sklearn.metrics import accuracy_score, f1_score
+from sklearn.metrics import accuracy_score, f1_score, make_scorer
 from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
-from maxmargin import SVMClassifier, SVMClassifierCV
+from maxmargin import SVMClassifier, SVMClassifierCV, SVMRegressor, SVMRegressorCV
 from maxmargin.errors import DataError
 
 RNG = np.random.default_rng(8)
@@ -177,3 +177,67 @@ def test_wrong_inputs() -> None:
         SVMClassifierCV().predict(X)
     with pytest.raises(AttributeError, match="SVMClassifierCV has no attribute 'coef_'"):
         _ = SVMClassifierCV().coef_
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_a_fold_may_lack_a_class_that_has_a_weight(named: bool) -> None:
+    y = np.repeat([0, 1, 2], 30)
+    labels: Any = y
+    if named:
+        labels = np.fromiter(((k,) for k in y.tolist()), object, 90)
+    weights = {(2,) if named else 2: 3.0}
+    search = SVMClassifierCV(Cs=CS, class_weight=weights, cv=KFold(3), **TIGHT).fit(X, labels)
+    for k, (train, test) in enumerate(KFold(3).split(X)):
+        of_fold = {2: 3.0} if 2 in y[train] else None
+        model = SVMClassifier(CS[1], class_weight=of_fold, **TIGHT).fit(X[train], y[train])
+        assert search.scores_[k, 1] == pytest.approx(model.score(X[test], y[test]))
+    with pytest.raises(DataError, match="class_weight names the class 7, which is not in y"):
+        SVMClassifierCV(Cs=CS, class_weight={7: 3.0}, cv=KFold(3)).fit(X, y)
+
+
+def test_metrics_without_weights_are_asked_without() -> None:
+    values = X @ [1.0, -1.0, 0.5, 0.0] + RNG.normal(size=90)
+
+    def own(true: Any, predicted: Any) -> float:
+        return -float(np.abs(true - predicted).max())
+
+    weight = np.ones(90)
+    found = [
+        SVMRegressorCV(Cs=CS, scoring=scoring, cv=3, **TIGHT).fit(values[:, None], values, sample_weight=weight).scores_
+        for scoring in ("neg_max_error", make_scorer(own))
+    ]
+    np.testing.assert_allclose(found[0], found[1])
+    # those with weights still get them
+    weight = RNG.uniform(0.1, 2.0, 90)
+    search = SVMRegressorCV(Cs=[1.0], scoring="neg_mean_absolute_error", cv=3, **TIGHT).fit(X, values, weight)
+    for k, (train, test) in enumerate(KFold(3).split(X)):
+        model = SVMRegressor(**TIGHT).fit(X[train], values[train], weight[train])
+        error = np.average(np.abs(model.predict(X[test]) - values[test]), weights=weight[test])
+        assert search.scores_[k, 0] == pytest.approx(-error)
+
+
+class NoSignature:
+    """As of compiled code."""
+
+    @property
+    def __signature__(self) -> Any:
+        raise ValueError("no signature found")
+
+    def __call__(self, model: Any, rows: Any, y: Any) -> float:
+        return float(model.score(rows, y))
+
+
+def test_a_scorer_without_a_signature_gets_no_weights() -> None:
+    search = SVMClassifierCV(Cs=[1.0], cv=3, scoring=NoSignature(), **TIGHT).fit(X, Y, np.ones(90))
+    np.testing.assert_allclose(search.scores_, SVMClassifierCV(Cs=[1.0], cv=3, **TIGHT).fit(X, Y).scores_)
+
+
+def test_a_search_that_fails_leaves_the_one_before() -> None:
+    search = SVMClassifierCV(Cs=[1.0, 2.0], cv=3).fit(X, Y)
+    before = dict(vars(search))
+    with pytest.raises(DataError):
+        search.set_params(Cs=[1.0]).fit(X[:, :2], np.zeros(90))
+    after = dict(vars(search))
+    assert {name: after[name] is before[name] for name in before if name.endswith("_")} == dict.fromkeys(
+        (name for name in before if name.endswith("_")), True
+    )

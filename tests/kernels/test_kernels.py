@@ -140,6 +140,13 @@ def test_ones_own_function() -> None:
         ("gauss", {}, "kernel must be one of linear, poly"),
         ("rbf", {"gamma": "large"}, "gamma must be"),
         ("rbf", {"gamma": 0.0}, "gamma must be"),
+        ("rbf", {"gamma": None}, "gamma must be .*, not None"),
+        ("rbf", {"gamma": True}, "gamma must be .*, not True"),
+        pytest.param("rbf", {"gamma": 10**400}, "gamma must be", id="huge"),
+        ("poly", {"degree": True}, "degree must be an integer of at least 0, not True"),
+        ("poly", {"coef0": None}, "coef0 must be a finite number, not None"),
+        ("poly", {"coef0": 10**400}, "coef0 must be a finite number"),
+        ("poly", {"coef0": False}, "coef0 must be a finite number, not False"),
         ("poly", {"gamma": np.nan}, "gamma must be"),
         ("poly", {"degree": 2.5}, "degree must be an integer"),
         ("sigmoid", {"coef0": np.inf}, "coef0 must be"),
@@ -163,3 +170,46 @@ def test_which_kernels_are_definite() -> None:
     assert Kernel("poly", coef0=1.0).definite
     assert not Kernel("poly", coef0=-1.0).definite
     assert not Kernel("sigmoid").definite
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("power", [-149, -20, 90])
+def test_the_variance_of_features_of_any_size(kind: Any, power: int) -> None:
+    """Squares of small features leave the range of numbers long before their variance does."""
+    X = points(60, 4, 1, 0.2)
+    kernel = make_kernel("rbf", kind(X * 10.0**power))
+    assert kernel.gamma == pytest.approx(make_kernel("rbf", kind(X)).gamma * 10.0 ** (-2 * power), rel=1e-12)
+    values = kernel.block(kind(X * 10.0**power), kind(X * 10.0**power))
+    np.testing.assert_allclose(values, make_kernel("rbf", X).block(X, X), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("name", ["rbf", "sigmoid", "poly"])
+@pytest.mark.parametrize("size", [1e-160, 1e-170, 1e-300])
+def test_a_gamma_that_is_no_number_is_refused(kind: Any, name: str, size: float) -> None:
+    with pytest.raises(DataError, match="gamma=inf: too large to compute with .*; scale X up, or give a smaller gamma"):
+        make_kernel(name, kind(size * points(60, 4, 1, 0.2)))
+    with pytest.raises(DataError, match=r"gamma=1e\+308: too large to compute with .*or give a smaller gamma"):
+        make_kernel(name, kind(points(60, 4, 1, 0.2)), gamma=1e308)
+
+
+@pytest.mark.parametrize("density", [1.0, 0.05])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+def test_exponents_that_are_no_numbers_are_refused(kind: Any, density: float) -> None:
+    """Up to the limit values are 0 and 1; above it their parts would be infinite."""
+    X = kind(1e50 * points(60, 4, 1, density))
+    values = make_kernel("rbf", X, gamma=1e197).block(X, X)
+    assert np.isfinite(values).all()
+    with pytest.raises(DataError, match="gamma=1e.200 times the largest squared .*; scale X down, or give a smaller"):
+        make_kernel("rbf", X, gamma=1e200)
+    with pytest.raises(DataError, match="gamma=1e.200 times the largest squared length of a row"):
+        make_kernel("sigmoid", X, gamma=1e200)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("size", [1e-310, 1e-170, 1e160, 1e300])
+def test_the_cosine_of_rows_of_any_size(kind: Any, size: float) -> None:
+    X = points(30, 5, 2, 0.3)
+    large = kind(size * X)
+    found = make_kernel("cosine", large).block(large, kind(X))
+    np.testing.assert_allclose(found, pairwise.cosine_similarity(X), rtol=0, atol=1e-12 if size > 1e-300 else 1e-4)

@@ -549,3 +549,20 @@ def test_a_pickle_predicts_the_same() -> None:
     X, y = circle(2)
     model = HardMarginSVM(kernel="rbf").fit(X, y)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).decision_function(X), model.decision_function(X))
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_a_refit_that_was_refused_leaves_the_model(kernel: str) -> None:
+    rows = [[0.0], [1.0], [3.0], [4.0]]
+    model = HardMarginSVM(kernel=kernel).fit(rows, list("aabb"))
+    before = dict(vars(model))
+    with pytest.raises(InseparableError):
+        model.fit([[0.0, 1.0], [0.0, 1.0]], list("xy"))
+    assert all(vars(model)[name] is value for name, value in before.items())
+    assert model.predict([[0.0], [4.0]]).tolist() == ["a", "b"]
+
+
+def test_features_too_small_for_the_kernel() -> None:
+    X, y = separable(0)
+    with pytest.raises(DataError, match="gamma=inf: .*; scale X up, or give a smaller gamma"):
+        HardMarginSVM(kernel="rbf").fit(1e-160 * X, y)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from dataclasses import fields
+import warnings
+from dataclasses import fields, replace
 from enum import Enum
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
 from sklearn.svm import SVC
 
@@ -145,24 +147,35 @@ def test_violations_that_are_there_are_seen() -> None:
     model = SVMClassifier(kernel="rbf", gamma=0.4, **TIGHT).fit(X, NAMES)
     good = kkt_report(model, X, NAMES)
     model.dual_coef_ = 3.0 * model.dual_coef_
-    bad = kkt_report(model, X, NAMES)
+    bad = kkt_report(certified(model, X), X, NAMES)
     assert bad.dual_feasibility == pytest.approx(2.0)
     assert bad.margin_slackness > 0.1 > good.margin_slackness
     assert good.dual_feasibility < 1e-12
     model.dual_coef_ = model.dual_coef_ / 6.0
-    assert kkt_report(model, X, NAMES).bound_slackness > 0.1
+    assert kkt_report(certified(model, X), X, NAMES).bound_slackness > 0.1
     assert good.balance < 1e-9 < 0.05 < kkt_report_with_one_multiplier_less(model)
     linear = SVMClassifier(**TIGHT).fit(X, NAMES)
     linear.coef_ = linear.coef_ + np.array([3.0, 0.0, 4.0])
     linear.dual_residual_ = np.array([5.1])
-    assert kkt_report(linear, X, NAMES).stationarity == pytest.approx(5.0, rel=1e-3)
+    assert kkt_report(certified(linear, X), X, NAMES).stationarity == pytest.approx(5.0, rel=1e-3)
+
+
+def certified(model: Any, rows: Any, sign: Any = SIGN) -> Any:
+    """A model whose weights were changed, with a certificate of these, as if a fit had ended there."""
+    f = model._scores(rows)[:, 0]
+    beta = model.dual_coef_[0]
+    square = beta @ f[model.support_] if hasattr(model, "kernel_") else model.coef_[0] @ model.coef_[0]
+    slack = np.maximum(1.0 - sign * (f + model.intercept_[0]), 0.0)
+    primal = float(0.5 * square + model.C * slack.sum())
+    model.certificate_ = replace(model.certificate_, primal=primal)
+    return model
 
 
 def kkt_report_with_one_multiplier_less(model: Any) -> float:
     """Its balance."""
     model.dual_coef_ = model.dual_coef_.copy()
     model.dual_coef_[0, 0] = 0.0
-    return kkt_report(model, X, NAMES).balance
+    return kkt_report(certified(model, X), X, NAMES).balance
 
 
 @KERNELS
@@ -288,7 +301,7 @@ def test_an_interval_is_never_reversed() -> None:
         used = np.flatnonzero(a)
         model.support_, model.dual_coef_ = used, (a * np.where(y > 0, 1.0, -1.0))[used][None]
         model.coef_, model.dual_residual_ = model.dual_coef_ @ rows[used], np.array([1e-12])
-        report = kkt_report(model, rows, y)
+        report = kkt_report(certified(model, rows, np.where(y > 0, 1.0, -1.0)), rows, y)
         low, high = report.b_interval
         assert low <= report.b <= high
         assert report.counts[1] == 0
@@ -452,3 +465,37 @@ def test_a_picture_of_labels_of_another_type(plots: Any) -> None:
     y = [(int(sign),) for sign in SIGN]
     display = KKTDisplay.from_estimator(SVMClassifier().fit(X[:, :2], y), X[:, :2], y)
     assert display.labels == [(-1,), (1,)]
+
+
+@pytest.mark.parametrize("options", [{}, {"kernel": "rbf", "gamma": 0.4}, {"penalize_intercept": True}], ids=str)
+def test_what_is_not_of_the_fit_is_refused(options: Any) -> None:
+    model = SVMClassifier(1.0, tol=1e-6, **options).fit(X, NAMES)
+    good = kkt_report(model, X, NAMES)
+    for weight, margin in ((np.full(N, 2.0), None), (WEIGHT, None), (None, np.full(N, 1.1))):
+        with pytest.raises(DataError, match="not what the model was fitted to: with them its objective is"):
+            kkt_report(model, X, NAMES, weight, margin=margin)
+    with pytest.raises(DataError, match="not what the model was fitted to"):  # rows that support nothing are missed too
+        kkt_report(model, np.vstack([X, X[:5]]), np.append(NAMES, NAMES[:5]))
+    model.set_params(class_weight={"yes": 3.0})
+    with pytest.raises(DataError, match="class_weight of the fit"):
+        kkt_report(model, X, NAMES)
+    model.set_params(class_weight=None)
+    # the fit has had them, whatever they are now
+    model.set_params(C=10.0, loss="squared_hinge", fit_intercept=False, penalize_intercept=False)
+    same = kkt_report(model, X, NAMES)
+    assert same.C == 1.0
+    assert (same.gap, same.b, same.intercept) == (good.gap, good.b, good.intercept)
+    other = SVMClassifier(loss="squared_hinge").fit(X, NAMES).set_params(loss="hinge")
+    with pytest.raises(DataError, match="loss='squared_hinge'"):
+        kkt_report(other, X, NAMES)
+
+
+@pytest.mark.parametrize("C", [1e-6, 1e10])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@KERNELS
+def test_rounding_is_not_taken_for_other_data(kernel: str, C: float, dtype: Any) -> None:
+    rows = (X * [1.0, 1e4, 1.0]).astype(dtype)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = SVMClassifier(C, kernel=kernel, max_passes=50).fit(rows, NAMES, sample_weight=WEIGHT)
+    assert kkt_report(model, rows, NAMES, WEIGHT).C == C

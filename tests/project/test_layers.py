@@ -28,6 +28,7 @@ LAYERS = (
         "_machine",
         "_kernel_machine",
         "_partial_fit",
+        "_items",
         "_given_labels",
         "_transitions",
         "_completion",

@@ -124,3 +124,49 @@ def test_refusals(arguments: Any, more: Any, message: str) -> None:
 def test_a_warm_start_of_comparisons_is_refused() -> None:
     with pytest.raises(ValueError, match="fit_comparisons has no warm start"):
         SVMRanker(warm_start=True).fit_comparisons(None, ["a"], ["b"])
+
+
+def test_weights_of_zero_leave_the_others() -> None:
+    """Of wins or of ties alone: what is left are the others, and without slack there may be such ties."""
+    X = np.arange(4.0)[:, None]
+    wins = SVMRanker(**TIGHT).fit_comparisons(X, [3, 2], [1, 0])
+    both = SVMRanker(**TIGHT).fit_comparisons(X, [3, 2], [1, 0], ties=[[0, 2]], tie_weight=[0.0])
+    np.testing.assert_array_equal(both.coef_, wins.coef_)
+    assert both.notes_ == wins.notes_
+    hard = SVMRanker(C=np.inf).fit_comparisons(X, [3, 2], [1, 0], ties=[[0, 2]], tie_weight=[0.0])
+    assert hard.coef_ == pytest.approx([0.5], rel=1e-3)
+    ties = SVMRanker(**TIGHT).fit_comparisons(X, [3, 2], [1, 0], [0.0, 0.0], ties=[[0, 2]])
+    assert ties.coef_.tolist() == [0.0]
+    with pytest.raises(DataError, match="no comparison of positive weight"):
+        SVMRanker().fit_comparisons(X, [3, 2], [1, 0], [0.0, 0.0], ties=[[0, 2]], tie_weight=[0.0])
+
+
+def test_names_that_are_none() -> None:
+    nan = float("nan")
+    with pytest.raises(DataError, match=r"winners\[1\]: nan cannot be a label"):
+        SVMRanker().fit_comparisons(None, [1.0, nan], [nan, 2.0])
+    with pytest.raises(DataError, match=r"losers\[0\]: \[2\] cannot be a label"):
+        SVMRanker().fit_comparisons(None, ["a"], [[2]])
+    with pytest.raises(DataError, match=r"winners\[0\] is None, which names no item"):
+        SVMRanker().fit_comparisons(None, [None], ["a"])
+
+
+def test_names_that_have_no_order_stay_as_they_come() -> None:
+    """Of sets ``<`` is "is part of": sorted by it they would stand in an order that follows from nothing."""
+    whole, part, other = frozenset("bc"), frozenset("c"), frozenset("a")
+    model = SVMRanker().fit_comparisons(None, [whole, part], [part, other])
+    assert model.items_.tolist() == [whole, part, other]
+
+
+@pytest.mark.parametrize("margin", [True, "1", None, -1.0, float("inf"), pytest.param(10**400, id="huge")])
+def test_margins_of_ties_are_numbers(margin: Any) -> None:
+    with pytest.raises(ValueError, match="tie_margin must be a finite number >= 0"):
+        SVMRanker().fit_comparisons(None, ["a"], ["b"], ties=[("a", "b")], tie_margin=margin)
+
+
+def test_a_fit_that_was_refused_leaves_the_model() -> None:
+    model = SVMRanker().fit_comparisons(np.eye(3), [0, 1], [1, 2])
+    before = dict(vars(model))
+    with pytest.raises(DataError, match="of positive weight"):
+        model.fit_comparisons(None, ["a"], ["b"], [0.0])
+    assert vars(model) == before

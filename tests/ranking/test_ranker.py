@@ -273,3 +273,18 @@ def test_indices_out_of_range_are_refused() -> None:
             act()
     with pytest.raises(DataError, match="99"):
         SVMRanker().fit_comparisons(odd, [0, 1], [2, 3])
+
+
+@pytest.mark.parametrize(("C", "size"), [(1e49, "too large"), (1e-320, "too small")])
+def test_what_is_out_of_range_is_named(C: float, size: str) -> None:
+    """Nobody gave weights: it is the number of pairs that ``C`` was multiplied by."""
+    with pytest.raises(
+        DataError, match=f"C times the number of pairs to be ordered, .*: {size} to compute with"
+    ) as error:
+        SVMRanker(C=C).fit(X, Y, QID)
+    assert "sample weight" not in str(error.value)
+
+
+def test_an_integer_beyond_all_floats_is_no_C() -> None:
+    with pytest.raises(ValueError, match="C must be a finite number > 0"):
+        SVMRanker(C=10**400).fit(X, Y, QID)

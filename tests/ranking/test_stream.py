@@ -17,7 +17,7 @@ from maxmargin import SVMClassifier, SVMRanker, load_model, save_model
 from maxmargin.errors import DataError
 from maxmargin.solvers.linear.rows import Rows
 from maxmargin.solvers.ranking.queries import group
-from maxmargin.solvers.ranking.stream import sizes_of
+from maxmargin.solvers.ranking.stream import QueryStream, sizes_of
 from ranking.listed import explicit, pairs_of, random_ranking
 
 LOSSES = pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
@@ -287,3 +287,33 @@ def test_costs_out_of_range_are_refused_as_by_fit() -> None:
     for learn in (SVMRanker(C=1e300).fit, SVMRanker(C=1e300).partial_fit):
         with pytest.raises(DataError, match="too large to compute with"):
             learn(X, X[:, 0])
+
+
+@pytest.mark.parametrize("taken", [0, 3])
+def test_after_an_interrupt_the_model_is_that_of_the_queries_taken(
+    taken: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    X, y, qid = queries(10)
+    model = SVMRanker().fit(X, y, qid)
+    before, take, calls = dict(vars(model)), QueryStream._take, 0
+
+    def cut(self: Any, task: Any) -> None:
+        nonlocal calls
+        calls += 1
+        if calls > taken:
+            raise KeyboardInterrupt
+        take(self, task)
+
+    monkeypatch.setattr(QueryStream, "_take", cut)
+    with pytest.raises(KeyboardInterrupt):
+        model.partial_fit(X, y, qid)
+    monkeypatch.undo()
+    if not taken:
+        assert vars(model) == before
+        return
+    other = SVMRanker().partial_fit(X[: 8 * taken], y[: 8 * taken], qid[: 8 * taken])
+    np.testing.assert_array_equal(model.coef_, other.coef_)
+    assert model.n_samples_seen_ == other.n_samples_seen_ == 8 * taken
+    assert not hasattr(model, "certificate_")
+    save_model(model, tmp_path / "model")
+    assert load_model(tmp_path / "model").n_samples_seen_ == 8 * taken

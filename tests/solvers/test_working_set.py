@@ -20,8 +20,9 @@ from maxmargin.solvers.loop import minimize
 from maxmargin.solvers.n_slack import NSlack
 from maxmargin.solvers.oracle import Work, make_oracle
 from maxmargin.solvers.plain_oracle import PlainOracle
-from maxmargin.solvers.planes import GROWING, active_counts, copied
+from maxmargin.solvers.planes import GROWING, copied
 from maxmargin.solvers.simplex_qp import solve_simplex_qp
+from solvers.counted_planes import active_counts
 from solvers.enumeration import Case, ListedStructure, multiclass_case, named_cases, plain_case, random_sequences
 
 

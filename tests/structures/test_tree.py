@@ -20,7 +20,8 @@ from maxmargin.solvers.frank_wolfe import FrankWolfe
 from maxmargin.solvers.loop import minimize
 from maxmargin.solvers.oracle import make_oracle
 from maxmargin.structures.base import Encoded
-from maxmargin.structures.tree import TreeStructure
+from maxmargin.structures.grammar import labels_of, symbol_of
+from maxmargin.structures.tree import TreeStructure, _Labels
 from solvers.enumeration import Listed
 
 LOSSES = ("constituents", "zero_one")
@@ -344,6 +345,61 @@ def test_a_structure_comes_back_from_its_state() -> None:
         assert np.array_equal(a, b)
     assert (again.loss_name, again.tags, again.span_symbols) == ("zero_one", structure.tags, structure.span_symbols)
     assert again.grammar.root == "ROOT"
+
+
+def test_shared_labels_are_those_of_the_counts() -> None:
+    chains = [["NP"], ["NP", "NP"], ["S", "NP", "S", "S"], ["S", "S"], [], ["VP", "NP", "NP", "NP"]]
+    symbols = [*map(symbol_of, chains), "NP|<S>"]
+    labels = [Counter(labels_of(symbol)) for symbol in symbols]
+    found = _Labels(symbols)
+    assert found.sizes.tolist() == [sum(a.values()) for a in labels]
+    assert found.shared().tolist() == [[sum((a & b).values()) for b in labels] for a in labels]
+    assert found.work == 7**2 + sum(
+        sum(c.get(label, 0) >= k for c in labels) ** 2 for label in ("NP", "S", "VP") for k in (1, 2, 3)
+    )
+
+
+def many_symbols(n: int, labels: int = 1) -> dict[str, Any]:
+    """The state of a structure of n symbols over several words, each a chain of so many labels above one of its own."""
+    state = TreeStructure.from_trees([["a", "b"]], [parse_tree("(S (A a) (B b))")]).state()
+    chain = ["X"] * (labels - 1)
+    return state | {
+        "symbols": [symbol_of([*chain, f"S{k}"]) for k in range(n)],
+        "left": np.zeros(n, np.int32),
+        "right": np.arange(n, dtype=np.int32),
+        "parent": np.arange(n, dtype=np.int32),
+        "lexical": np.zeros(1, np.int32),
+        "tops": np.zeros(1, np.int32),
+    }
+
+
+def needed(state: dict[str, Any]) -> int:
+    with pytest.raises(DataError, match=r"^1 weights; the grammar and the features need \d+$") as error:
+        TreeStructure.from_state(state, n_weights=1)
+    return int(str(error.value).rpartition(" ")[2])
+
+
+@pytest.mark.parametrize(("n", "labels"), [(20_000, 1), (2000, 40)])
+def test_a_state_of_very_many_symbols_is_refused_before_they_are_compared(
+    n: int, labels: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def shared(self: Any) -> Any:
+        raise AssertionError("compared")
+
+    state = many_symbols(n, labels)
+    monkeypatch.setattr(_Labels, "shared", shared)
+    with pytest.raises(DataError, match=r"comparisons of symbols, too many for a grammar of \d+ weights"):
+        TreeStructure.from_state(state, n_weights=needed(state))
+    with pytest.raises(AssertionError, match="compared"):
+        TreeStructure.from_state(many_symbols(n // 10, labels // 10 + 1))
+
+
+def test_as_many_weights_as_a_treebank_has_allow_as_many_symbols() -> None:
+    state = many_symbols(9000)
+    state["view word"] = [f"w{k}" for k in range(2000)]
+    state["view frequent"] = [f"w{k}" for k in range(2000)]
+    structure = TreeStructure.from_state(state, n_weights=needed(state))
+    assert len(structure.span_symbols) == 9000
 
 
 def test_weights_by_name() -> None:

@@ -36,6 +36,8 @@ def run(args: Namespace) -> int:
     if args.predictions is None:
         task, model, true, predicted = _of_model(args, source, voice)
     else:
+        if args.jobs is not None:
+            raise UsageError("--jobs cannot go with --predictions: nothing is predicted; it is for MODEL and DATA")
         written = Input(args.predictions)
         format, name, how = recognise(source, args.format, args.task)
         voice.say(f"{source.name}: {format} ({how}), task {name}")

@@ -17,30 +17,51 @@ __all__ = [
     "size_in_words",
 ]
 
-# Messages of the library speak of its parameters; here these are options.
+# Messages of the library speak of its parameters; here these are options. First what is said in other words,
 _SPOKEN = (
     ("give zero_based=True where they count from zero", "train with --zero-based where they count from zero"),
     ("separator='\\t' lets cells hold spaces", "--separator tab lets cells hold spaces"),
     (" (labels='text' takes labels as they stand)", ""),
-    ("min_count = ", "--min-count = "),
-    ("lower min_count", "lower --min-count"),
-    ("how long to try by max_time", "how long to try by --max-time"),
-    ("class_weight names", "--class-weight names"),
-    ("class_weight is", "--class-weight is"),
     ("a class of class_weight 0", "a label of --class-weight 0"),
     ("use another kernel, or SVMClassifier", "use another kernel, or give -C a number"),
     ("rescale the features, or use SVMClassifier", "rescale the features, or give -C a number"),
     ("or use a finite C", "or give -C a number"),
     ("sample_weight is zero for every", "the weight in the data is zero for every"),
+    ("sample_weight is 0 everywhere", "the weights in the data are 0"),
+    ("row has sample_weight 0", "row has the weight 0"),
+    ("times the largest sample weight", "times the largest weight"),
+    (" C or the weights", " -C or the weights (cost: of rows, @weight: of sequences, --class-weight)"),
     ("scaling them (StandardScaler)", "scaling them"),
     ("scaling them (MaxAbsScaler)", "scaling them"),
-    ("within epsilon=", "within --epsilon "),
-    ("aise max_passes", "aise --max-passes"),
-    ("aise max_time", "aise --max-time"),
-    ("raise tol", "raise --tol"),
-    ("or lower C;", "or lower -C;"),
     ("fit again with warm_start=True to go on", "train again with --warm-start to go on"),
     ("set penalize_intercept=True", "give --intercept penalized"),
+    ("needs penalize_intercept=True", "needs --intercept penalized"),
+    ("scale y ", "scale the values "),
+    ("y has values", "there are values"),
+    ("y has no value", "there is no value"),
+    ("y has one class", "there is one class"),
+    ("check y and qid", "check the grades and qid"),
+)
+# then names that can be nothing but parameters, and others where nothing else can be meant: data may speak of a C too.
+_NAMES = re.compile(r"(?<![\w'./-])(?:max_passes|max_time|min_count|class_weight|multi_class)\b(?!\.\w|[/-])")
+_PHRASES = tuple(
+    (re.compile(pattern), option)
+    for pattern, option in (
+        (r"(?<![\w'./-])(gamma|degree|coef0|nu|epsilon)=(?=[-+.\d]|inf\b)", r"--\1 "),
+        (r"\b(lower|raise|smaller|with) (tol|gamma|degree|coef0|nu|epsilon)\b", r"\1 --\2"),
+        (r"(?<=\)) or degree \(", " or --degree ("),
+        (r"\bthis kernel and nu\b", "this kernel and --nu"),
+        (r"\(tol ", "(--tol "),
+        (r"\b(lower|[Rr]aise|larger?|this|or a) C\b", r"\1 -C"),
+        (r"\bC=(?=[-+.\d]|inf\b)", "-C "),
+        (r"(?:^|(?<=: )|(?<=[Aa]s ))C (?=times |grows |is infinite)", "-C "),
+        (r"\bn_samples=(?=\d)", ""),
+        (r"make_pipeline\(.*\), see docs/kernels.md", "in Python (docs/kernels.md), or --kernel linear"),
+        (r"give a smaller c, such as \w+\(c=[^)]*\), or ", ""),
+        (r" \(run check_structure\)|(?:[,;:] )?\brun check_structure\b[^,;.]*", ""),
+        (r"\bscale X ", "scale the features "),
+        (r"\bin y\b", "in the data"),
+    )
 )
 # One or several of them: "solver='auto', 'newton' or 'bundle'".
 _SOLVERS = re.compile(r"solver='\w+'(?:(?:, | or )'\w+')*")
@@ -154,6 +175,9 @@ def as_options(text: str) -> str:
     """A message of the library, which speaks of parameters, in terms of the options."""
     for ours, theirs in _SPOKEN:
         text = text.replace(ours, theirs)
+    text = _NAMES.sub(lambda found: "--" + found[0].replace("_", "-"), text)
+    for phrase, option in _PHRASES:
+        text = phrase.sub(option, text)
     return _SOLVERS.sub(lambda found: found[0].replace("=", " ").replace("'", ""), text)
 
 

@@ -10,16 +10,12 @@ from .inputs import Input, check_format, recognise
 from .messages import UsageError, Voice
 from .table import TASKS, serving
 from .tasks import Task, load_task
+from .template_file import template_of
 
 __all__ = ["model_for", "read_model", "read_with_search"]
 
 # What `maxmargin train` keeps with a model, where it applies.
-_SETTINGS = {
-    "data": str | None,
-    "template": dict | None,
-    "columns": int | None,
-    "zero_based": bool | None,
-}
+_SETTINGS = {"data": str | None, "zero_based": bool | None}
 
 
 def read_model(path: str) -> tuple[Any, dict[str, Any]]:
@@ -47,11 +43,22 @@ def read_with_search(path: str) -> tuple[Any, dict[str, Any], Any]:
     odd += [] if settings["task"] in tasks else ["task"]
     odd += [] if settings["format"] in ("", *TASKS[tasks[0]].formats) else ["format"]
     odd += [] if settings.get("separator") in (None, "\t") else ["separator"]
+    odd += [] if "template" not in settings or _reads_columns(settings) else ["template"]
     if odd:
         raise ModelFileError(f"{path}: what it says of its data makes no sense")
     if hasattr(model, "n_features_in_"):
         settings["features"] = model.n_features_in_
     return model, settings, None if model is whole else whole
+
+
+def _reads_columns(settings: dict[str, Any]) -> bool:
+    """Whether template and number of columns belong together: either is of no use without the other."""
+    columns = settings.get("columns")
+    try:
+        template = template_of(settings["template"])
+    except ValueError:
+        return False
+    return isinstance(columns, int) and not isinstance(columns, bool) and columns >= len(template.columns)
 
 
 def model_for(args: Namespace, source: Input, voice: Voice) -> tuple[Any, dict[str, Any], Task]:

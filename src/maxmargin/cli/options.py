@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from .._version import __version__
+from ..errors import shorten
 from .messages import UsageError
 from .table import FORMATS, TASKS, takers, values_of
 
@@ -44,19 +45,23 @@ def _number(
     what = ("a whole number" if whole else "a number") + (
         f" {'>=' if inclusive else '>'} {low:g}" if low > -math.inf else ""
     )
-    what += f" and <= {high:g}" if high < math.inf else ""
+    what += f" and <= {high:.10g}" if high < math.inf else ""
 
     def convert(text: str) -> Any:
         try:
             value = int(text) if whole else float(text)
-        except ValueError:
-            value = math.nan
-        within = math.isfinite(value) and low <= value <= high
+            within = math.isfinite(value) and low <= value <= high
+        except (ValueError, OverflowError):
+            value, within = math.nan, False
         if not within or (value == low and not inclusive) or (value == 0 and nonzero):
-            raise argparse.ArgumentTypeError(f"must be {what}{' other than 0' if nonzero else ''}, not {text!r}")
+            shown = shorten(text, 60)
+            raise argparse.ArgumentTypeError(f"must be {what}{' other than 0' if nonzero else ''}, not {shown!r}")
         return value
 
     return convert
+
+
+_SEED = _number(0, whole=True, high=2**32 - 1)  # what NumPy's generators take
 
 
 def _cost(text: str) -> float:
@@ -82,6 +87,15 @@ def _factor(text: str) -> str | tuple[str, float]:
     return found[1], _number(0)(found[2])
 
 
+_NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?", re.ASCII)
+
+
+def _one_label(first: str, second: str) -> bool:
+    """Whether two spellings are those of one label: in svmlight data ``+1`` and ``1.0`` are ``1``."""
+    numbers = all(map(_NUMBER.fullmatch, (first, second)))
+    return first == second or (numbers and float(first) == float(second) and abs(float(first)) < 2**53)
+
+
 class _ClassWeight(argparse.Action):
     """Gathers the factors of labels, each named once."""
 
@@ -94,8 +108,9 @@ class _ClassWeight(argparse.Action):
             return
         factors: dict[str, float] = dict(before or {})
         label, weight = value
-        if label in factors:
-            raise argparse.ArgumentError(self, f"names the label {label!r} twice")
+        if twin := next((other for other in factors if _one_label(other, label)), None):
+            spelt = "" if twin == label else f" ({twin!r} and {label!r} are one number)"
+            raise argparse.ArgumentError(self, f"names the label {label!r} twice{spelt}")
         setattr(namespace, self.dest, {**factors, label: weight})
 
 
@@ -105,9 +120,11 @@ _SIZE = re.compile(r"(\d+(?:\.\d+(?=\D))?)([KMGT]?)", re.ASCII | re.IGNORECASE)
 def _size(text: str) -> int:
     """Bytes; a letter stands for a power of a thousand."""
     found = _SIZE.fullmatch(text)
-    if found is None:
-        raise argparse.ArgumentTypeError(f"must be a number of bytes, or one with K, M, G or T (500M), not {text!r}")
-    return int(float(found[1]) * 1000 ** " KMGT".index(found[2].upper() or " "))
+    size = math.inf if found is None else float(found[1]) * 1000 ** " KMGT".index(found[2].upper() or " ")
+    if math.isinf(size):
+        shown = shorten(text, 60)
+        raise argparse.ArgumentTypeError(f"must be a number of bytes, or one with K, M, G or T (500M), not {shown!r}")
+    return int(size)
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -199,7 +216,7 @@ def _learning(parser: argparse.ArgumentParser) -> Any:
     _offer(learning, "--tol", "relative duality gap at which to stop", type=_number(0))
     _offer(learning, "--max-passes", "passes over the data at most", metavar="N", type=_number(1, whole=True))
     _offer(learning, "--max-time", "time for learning", metavar="SECONDS", type=_number(0, inclusive=False))
-    _offer(learning, "--seed", "order of the visits (default: 0)", metavar="N", type=_number(0, whole=True))
+    _offer(learning, "--seed", "order of the visits (default: 0)", metavar="N", type=_SEED)
     _jobs(learning)
     return learning
 
@@ -248,9 +265,7 @@ def _demo(parser: argparse.ArgumentParser) -> None:
         "--output", metavar="DIR", default="maxmargin-demo", help="folder for results (default: %(default)s)"
     )
     parser.add_argument("--quick", action="store_true", help="smaller data, a few seconds")
-    parser.add_argument(
-        "--seed", metavar="N", type=_number(0, whole=True), default=0, help="random numbers (default: 0)"
-    )
+    parser.add_argument("--seed", metavar="N", type=_SEED, default=0, help="random numbers (default: 0)")
 
 
 def _offer(parser: Any, flag: str, text: str, **more: Any) -> None:

@@ -10,12 +10,13 @@ import numpy as np
 from ..data.attributes import read_attributes
 from ..data.columns import read_columns, split_labels
 from ..data.spans import label_spans
-from ..data.templates import Template, apply_template
+from ..data.templates import apply_template
 from ..data.text import Lines
-from ..errors import DataError, FileFormatError, ModelFileError
+from ..errors import DataError, FileFormatError
 from ..metrics import classification_report, span_scores
+from .messages import UsageError
 from .tasks import Examples, Task, check_labels
-from .template_file import named_template
+from .template_file import as_values, named_template, template_of
 from .transitions import forbidden_in_data
 from .weights import strongest, strongest_transitions
 
@@ -42,6 +43,11 @@ class SequenceTask(Task):
         if args.separator is not None or "separator" not in settings:
             settings["separator"] = "\t" if args.separator == "tab" else None
         if settings["separator"] is None and source.is_conllu():
+            if args.separator == "blank":
+                raise UsageError(
+                    f"--separator blank cannot go with {source.name}, which is CoNLL-U: TABs part its cells, and cells "
+                    "may hold spaces"
+                )
             settings["separator"] = "\t"
             voice.say("CoNLL-U: words alone, without ranges and empty nodes; the last column, MISC, is the label")
         rows = _rows(source, settings)
@@ -58,7 +64,7 @@ class SequenceTask(Task):
                 expected = f"{len(template.columns)}: {', '.join(template.columns)}"
                 problem = f"{n_columns} columns and the label where the template names {expected}"
                 raise _error_in_first_row(problem, source)
-            settings["template"] = _as_values(template)
+            settings["template"] = as_values(template)
             settings["columns"] = n_columns
             voice.say(f"template {name} for {n_columns} column{'s' if n_columns > 1 else ''} and the label")
         X, y = split_labels(rows)
@@ -225,18 +231,9 @@ def _error_in_first_row(problem: str, source: Input) -> FileFormatError:
 
 def _attributes(rows: Any, settings: Mapping[str, Any], source: Input) -> Any:
     try:
-        values = settings["template"]
-        template = Template(tuple(values["columns"]), tuple(values["attributes"]), bool(values["ends"]))
-    except (KeyError, TypeError, ValueError, AttributeError):
-        raise ModelFileError("the template in the model file makes no sense") from None
-    try:
-        return apply_template(rows, template)
+        return apply_template(rows, template_of(settings["template"]))
     except DataError as error:
         raise DataError(f"{source.name}: {error}") from None
-
-
-def _as_values(template: Template) -> dict[str, Any]:
-    return {"columns": [*template.columns], "attributes": [*template.attributes], "ends": template.ends}
 
 
 def _joint(source: Input, settings: Mapping[str, Any]) -> str:

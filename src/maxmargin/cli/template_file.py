@@ -1,12 +1,14 @@
-"""Templates of one's own: a text file that names the columns and lists the attributes."""
+"""Templates of one's own: a text file that names the columns and lists the attributes; templates in model files."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from ..data.templates import Template, chunking_template, default_template
 from ..data.text import Lines
 from ..errors import FileFormatError
 
-__all__ = ["named_template", "read_template"]
+__all__ = ["as_values", "named_template", "read_template", "template_of"]
 
 
 def named_template(name: str, n_columns: int) -> Template:
@@ -50,6 +52,30 @@ def read_template(path: str) -> Template:
     if not attributes:
         raise FileFormatError("a template without attributes", path=lines.path)
     return Template(columns, tuple(attributes), ends)
+
+
+def as_values(template: Template) -> dict[str, Any]:
+    """A template as a model file keeps it."""
+    return {"columns": [*template.columns], "attributes": [*template.attributes], "ends": template.ends}
+
+
+def template_of(values: Any) -> Template:
+    """The template that a model file keeps, whoever wrote it.
+
+    Raises
+    ------
+    ValueError
+        If it is none.
+    """
+    if not isinstance(values, dict):
+        raise ValueError("a template is a dict")
+    columns, attributes, ends = (values.get(name) for name in ("columns", "attributes", "ends"))
+    for texts in (columns, attributes):
+        if not isinstance(texts, list) or not texts or not all(isinstance(text, str) for text in texts):
+            raise ValueError("columns and attributes are lists of text")
+    if not isinstance(ends, bool):
+        raise ValueError("ends is true or false")
+    return Template(tuple(columns or ()), tuple(attributes or ()), ends)
 
 
 def _checked(lines: Lines, columns: tuple[str, ...], attributes: tuple[str, ...]) -> None:

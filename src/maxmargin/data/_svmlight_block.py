@@ -11,12 +11,15 @@ from numpy.typing import NDArray
 
 from .text import format_number, parse_number
 
-__all__ = ["FEATURE", "INT32_MAX", "Block", "BlockParser", "Problem"]
+__all__ = ["FEATURE", "INT32_MAX", "LONGEST_LABEL", "Block", "BlockParser", "Problem"]
 
 INT32_MAX = np.iinfo(np.int32).max
 
 FEATURE = re.compile(r"\d+:.*", re.ASCII | re.DOTALL)
 """What no text label looks like."""
+
+LONGEST_LABEL = 1000
+"""Bytes of a text label: in an array of labels each takes four times as much as the longest."""
 
 
 @dataclass(frozen=True)
@@ -248,6 +251,9 @@ def _decode(
     codes = np.array([known.setdefault(label, len(known)) for label in raw], np.int32)
     labels = []
     for number, label in enumerate(known):
+        if len(label) > LONGEST_LABEL:
+            what = f"a label of {len(label)} bytes, where {LONGEST_LABEL} are the most"
+            return Problem(what, int(lines[np.argmax(codes == number)]), label.decode("utf-8", "replace"))
         try:
             labels.append(label.decode("utf-8"))
         except UnicodeDecodeError:

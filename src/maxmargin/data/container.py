@@ -18,7 +18,7 @@ import sys
 import zipfile
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import IO, Any, TypeAlias
 
 import numpy as np
@@ -46,8 +46,9 @@ _BLOCK = 1 << 20  # bytes read at a time
 
 # What the contents of a file may take in memory: enough for any model written here, too little for a trap.
 _ROOM, _ROOM_PER_BYTE = 1 << 28, 100
-# What a text and a byte of the header take as Python objects, generously.
-_PER_TEXT, _PER_HEADER_BYTE = 64, 32
+# What a text, a byte of it (a single character can make all of a text four bytes wide) and a byte of the header take as
+# Python objects, generously.
+_PER_TEXT, _PER_TEXT_BYTE, _PER_HEADER_BYTE = 64, 4, 32
 
 _Path: TypeAlias = str | os.PathLike[str]
 # What the zip reader, zlib and numpy say of bytes that make no sense.
@@ -73,6 +74,8 @@ class Contents:
         By names that no array has.
     library : str
         Version of the library that wrote the file.
+    room : float
+        Bytes that may be made of the contents beside themselves, as a file of this size may hold no more.
     """
 
     kind: str
@@ -80,29 +83,48 @@ class Contents:
     arrays: dict[str, NDArray[Any]]
     texts: dict[str, list[str]]
     library: str = __version__
+    room: float = field(default=math.inf, compare=False)
 
 
-def write_container(path: _Path, contents: Contents) -> None:
+def write_container(path: _Path, contents: Contents, *, beside: int = 0) -> None:
     """Write a container; an existing file is replaced in one step when all is written.
 
     Arrays of floats that are mostly zeros are stored as the places and values of the others. Equal contents give
     equal files.
 
+    Parameters
+    ----------
+    path : path
+    contents : Contents
+    beside : int
+        Bytes that readers make of the contents beside themselves.
+
     Raises
     ------
     ValueError
         For a name or a type of array that the format does not know, or values that JSON cannot hold.
+    ModelFileError
+        When readers would refuse the file, as it takes far more memory than its size warrants; nothing is written.
     OSError
         If the file cannot be written.
     """
     packed = _packed(contents, shrink=True)
     try:
-        with zipfile.ZipFile(packed) as archive:
-            _survey(archive, packed.getbuffer().nbytes)
+        _check_readable(packed, beside)
     except _Refused:  # readers would take it for a trap
         packed = _packed(contents, shrink=False)
+        try:
+            _check_readable(packed, beside)
+        except _Refused as error:
+            raise ModelFileError(f"{os.fsdecode(path)}: not written: readers would say: {error}") from None
     with replacing(path) as file:
         file.write(packed.getbuffer())
+
+
+def _check_readable(packed: io.BytesIO, beside: int) -> None:
+    with zipfile.ZipFile(packed) as archive:
+        *_, room = _survey(archive, packed.getbuffer().nbytes)
+    _check_room(beside, room)
 
 
 def _packed(contents: Contents, *, shrink: bool) -> io.BytesIO:
@@ -231,7 +253,7 @@ def read_container(path: _Path) -> Contents:
 
 def _read(file: IO[bytes], size: int) -> Contents:
     with zipfile.ZipFile(file) as archive:
-        header, members = _survey(archive, size)
+        header, members, room = _survey(archive, size)
         arrays = {name: _array(archive, members[name]) for name in header["arrays"]}
         for name, shape in header["sparse"].items():
             gaps, values = (_array(archive, members[f"{name}.{part}"]) for part in ("gaps", "values"))
@@ -240,11 +262,11 @@ def _read(file: IO[bytes], size: int) -> Contents:
             name: _texts(name, *(_array(archive, members[f"{name}.{part}"]) for part in ("utf8", "lengths")))
             for name in header["texts"]
         }
-    return Contents(header["kind"], header["values"], arrays, texts, header["library"])
+    return Contents(header["kind"], header["values"], arrays, texts, header["library"], room)
 
 
-def _survey(archive: zipfile.ZipFile, size: int) -> tuple[dict[str, Any], dict[str, _Member]]:
-    """The header and the places of all arrays, known to be consistent and of bearable size."""
+def _survey(archive: zipfile.ZipFile, size: int) -> tuple[dict[str, Any], dict[str, _Member], int]:
+    """The header and the places of all arrays, known to be consistent and of bearable size; the room that is left."""
     infos = {info.filename: info for info in archive.infolist()}
     if HEADER not in infos:
         raise _Refused("not a model file")
@@ -269,12 +291,13 @@ def _survey(archive: zipfile.ZipFile, size: int) -> tuple[dict[str, Any], dict[s
     if expected != members.keys():
         name = min(expected ^ members.keys())
         raise _Refused(f"damaged: the part {name!r} is {'missing' if name in expected else 'not in its header'}")
-    needed += sum(_PER_TEXT * members[f"{name}.lengths"].size for name in header["texts"])
+    for name in header["texts"]:
+        needed += _PER_TEXT * members[f"{name}.lengths"].size + _PER_TEXT_BYTE * members[f"{name}.utf8"].size
     _check_room(needed, room)
-    return header, members
+    return header, members, room - needed
 
 
-def _check_room(needed: int, room: int) -> None:
+def _check_room(needed: float, room: float) -> None:
     if needed > room:
         raise _Refused(f"refused: its contents would take {needed:.3g} bytes, more than a file of its size may hold")
 

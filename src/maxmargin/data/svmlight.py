@@ -82,7 +82,7 @@ def read_svmlight(
     dtype : float64 or float32
         Type of the values. Decimal numbers are read exactly (to the nearest float64).
     labels : "number" or "text"
-        Whether the first word of a line is a number or is taken as it stands.
+        Whether the first word of a line is a number or is taken as it stands; of text it may have 1000 bytes.
     threads : int
         Threads that parse; the result is the same for every number.
     memory : int, optional
@@ -100,7 +100,7 @@ def read_svmlight(
     ------
     FileFormatError
         If a line does not follow the format, an index occurs twice in a row or is out of range, a value is not
-        finite, or only some rows have a qid; with path, line and the word in question.
+        finite, a text label is too long, or only some rows have a qid; with path, line and the word in question.
     OSError
         If the file cannot be read, or a temporary file not be written.
     """

@@ -9,12 +9,18 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import DataError, StructureError
+from ..losses import conjugate_fault
+from ..terms import LossTerms, Terms
 from .deadline import Deadline
 from .oracle import Evaluation, Oracle, Work
 from .passes import DUAL, GAP
 from .planes import Planes
 
-__all__ = ["Problem", "Run", "Solver", "Step", "StructuredRun", "Task", "WarmStart", "sweep_until", "to_dual_point"]
+__all__ = [
+    "Problem", "Run", "Solver", "Step", "StructuredRun", "Task", "WarmStart", "fault_of_ours", "fault_of_terms",
+    "sweep_until", "to_dual_point",
+]  # fmt: skip
 
 Ints = NDArray[np.int64]
 Reals = NDArray[np.float64]
@@ -128,6 +134,36 @@ class Task:
     def evaluate(self, w: Reals) -> Evaluation:
         """Slacks and risks of all examples under ``w``."""
         return self.oracle.evaluate(w, self.examples, risk=True, n_jobs=self.n_jobs)
+
+    def fault(self, said: str, w: Reals) -> Exception:
+        """As a decoder that is none makes it."""
+        return StructureError(
+            f"{said}: the loss-augmented argmax of some example is not the maximum; run check_structure to find which"
+        )
+
+
+def fault_of_ours(said: str) -> StructureError:
+    """The error where nothing that a user gives can be wrong."""
+    return StructureError(f"{said}: this is a fault of the library; please report it with the data")
+
+
+def fault_of_terms(said: str, terms: Terms | LossTerms, scores: Reals, beta: Reals) -> Exception:
+    """The error where a lower bound of a plain machine is above its objective.
+
+    Parameters
+    ----------
+    said : str
+        Which values they are.
+    terms : Terms or LossTerms
+    scores, beta : float64 arrays of shape (n,)
+        Of the weights, and coefficients of the dual point.
+    """
+    if not isinstance(terms, LossTerms):
+        return fault_of_ours(said)
+    margins = terms.sign[:, 0] * scores
+    slopes = np.clip(-terms.sign[:, 0] * beta / terms.c, *terms.loss.slopes)
+    slopes = np.append(slopes, terms.loss.derivative(margins))
+    return DataError(f"{said}: {conjugate_fault(terms.loss, slopes, np.append(margins, margins))}")
 
 
 @dataclass

@@ -15,7 +15,7 @@ from ..errors import DataError, StructureError
 from ..problem import Certificate, Scaling, relative_gap
 from ..status import Status
 from ..terms import inner
-from .base import Problem, Run, Solver, Task, WarmStart
+from .base import Problem, Run, Solver, Task, WarmStart, fault_of_ours
 from .deadline import Deadline, OutOfTime, clock
 from .oracle import Oracle
 from .planes import Planes, copied
@@ -27,6 +27,8 @@ Reals = NDArray[np.float64]
 # With features of up to 1e100 (see check_magnitude) the squares of the weights stay finite.
 _LARGEST_COST = 1e50
 _SMALLEST_COST = 1e-300  # its inverse is still a number
+# gaps that are enough are those of rounding, 1e-13 of the size of the sums: values up to a millionth of it count as 0
+_NEXT_TO_ZERO = 1e7
 _CLEARLY = 0.5  # a bound is below what it bounds: only a clear difference between two of them counts
 
 
@@ -47,7 +49,7 @@ class Record:
 
     @property
     def relative_gap(self) -> float:
-        """``gap / primal``."""
+        """``gap / max(|primal|, |dual|)``, see :attr:`~maxmargin.Certificate.relative_gap`."""
         return relative_gap(self.primal, self.dual)
 
 
@@ -107,6 +109,8 @@ def certify(
     StructureError
         When the lower bound is above the objective, or the training risk above its bound: a fault of the structure or
         of this library.
+    DataError
+        When a conjugate of a user's own loss puts the lower bound above the objective.
     """
     task = run.task
     found = run.evaluate(w)
@@ -118,20 +122,22 @@ def certify(
     rounding = getattr(task, "rounding", lambda _: 0.0)(w) if dual > primal else 0.0
     if task.exact:
         if dual - primal > 1e-6 * (abs(primal) + abs(dual)) + rounding:
-            raise StructureError(
-                f"{task.name}: the lower bound {dual:.10g} is above the objective {primal:.10g}: the "
-                "loss-augmented argmax of some example is not the maximum; run check_structure to find which"
-            )
+            said = f"{task.name}: the lower bound {dual:.10g} is above the objective {primal:.10g}"
+            fault = getattr(task, "fault", None)  # tasks that take nothing of a user's own need none
+            raise fault_of_ours(said) if fault is None else fault(said, w)
         excess = found.risk - found.slack
         # scores are sums of products: allow their rounding, nothing more
         largest = max(float(w.max(initial=0.0)), -float(w.min(initial=0.0)))
         allowed = 1e-9 * (1.0 + found.slack + largest)
         if (excess > allowed).any():
             k = int(excess.argmax())
-            raise StructureError(
-                f"{task.name}: example {int(task.examples[k])} has task loss {found.risk[k]:.10g} above its "
-                f"slack {found.slack[k]:.10g}; the decoder and the loss contradict each other (run check_structure)"
+            said = (
+                f"{task.name}: example {int(task.examples[k])} has task loss {found.risk[k]:.10g} above its slack "
+                f"{found.slack[k]:.10g}"
             )
+            if getattr(task, "oracle", None) is None:
+                raise fault_of_ours(said)
+            raise StructureError(f"{said}; the decoder and the loss contradict each other (run check_structure)")
     return Certificate(
         primal=primal,
         dual=float(min(dual, primal)) if dual - primal <= 1e-9 * abs(primal) + rounding else float(dual),
@@ -235,8 +241,12 @@ def run_to_tolerance(
     return _Loop(task, solver, max_passes, max_time, callback, check_every).run()
 
 
-def check_costs(c: Reals, name: str) -> None:
+def check_costs(
+    c: Reals, name: str, largest_of: str = "the largest sample weight", least_of: str = "the smallest weight of a row"
+) -> None:
     """Refuse factors ``C s_i`` of the losses that are too large or too small to compute with.
+
+    Messages say what it is that ``C`` was multiplied by.
 
     Raises
     ------
@@ -246,12 +256,12 @@ def check_costs(c: Reals, name: str) -> None:
     largest, least = float(c.max(initial=0.0)), float(c.min(initial=np.inf))
     if largest > _LARGEST_COST:
         raise DataError(
-            f"C times the largest sample weight is {largest:.3g}: too large to compute with (at most "
+            f"C times {largest_of} is {largest:.3g}: too large to compute with (at most "
             f"{_LARGEST_COST:g}); lower C or the weights"
         )
     if not least >= _SMALLEST_COST:
         raise DataError(
-            f"{name}: C times the smallest weight of a row is {least:.3g}: too small to compute with (at least "
+            f"{name}: C times {least_of} is {least:.3g}: too small to compute with (at least "
             f"{_SMALLEST_COST:g}); raise C or the weights"
         )
 
@@ -292,7 +302,7 @@ class _Loop:
         callback: Callable[[Record, Reals], Any] | None,
         check_every: int | None,
     ) -> None:
-        check_costs(task.c[task.examples], task.name)
+        check_costs(task.c[task.examples], task.name, *getattr(task, "factors", ()))
         self.task, self.solver = task, solver
         self.max_passes = max(max_passes, 2)
         # tasks whose passes cannot be left in the middle have no deadline
@@ -305,6 +315,7 @@ class _Loop:
         self.way = 0  # where the history of the algorithm at work begins
         self.best: tuple[Certificate, Reals | _Sparse] | None = None
         self.borrowed = False
+        self.at_rounding = 0  # passes after a gap of rounding that the tolerance asks to be smaller still
         self.best_dual: float = getattr(task, "floor", 0.0)  # losses are at least 0, and so is the optimum
         self.posed: Any = task
         # exact gap over estimated gap at the last evaluation: estimates are sums met on the way, usually too high
@@ -340,8 +351,8 @@ class _Loop:
                 self._evaluate(run, weights=warm.w)
             self.history.append(self._best_record())
             stopped = self._call(run)
-            if self._best_within():
-                return Status.CONVERGED
+            if reached := self._reached():
+                return reached
             if stopped:
                 return Status.STOPPED
         while True:
@@ -359,10 +370,10 @@ class _Loop:
                 return Status.SEPARATED
             if due or step.ready or step.settled or promising:
                 certificate = self._evaluate(run)
-                if self._best_within():
+                if reached := self._reached():
                     self.history.append(self._best_record())
                     self._call(run)
-                    return Status.CONVERGED
+                    return reached
                 if 0 < step.gap < np.inf and not run.exact_gap:
                     self.optimism = min(max(certificate.gap / step.gap, 0.05), 1.0)
                 record = self._record(certificate)
@@ -466,12 +477,10 @@ class _Loop:
     def _honest(self, status: Status, found: Certificate) -> Status:
         """A run stopped by a limit may have converged all the same."""
         limit = status in (Status.PASS_LIMIT, Status.TIME_LIMIT, Status.STALLED)
-        if limit and self._within(found.primal, self._bound(found)):
-            return Status.CONVERGED
-        return status
+        return (self._within(found.primal, self._bound(found)) if limit else None) or status
 
-    def _best_within(self) -> bool:
-        """Whether the gap between the best weights and the best bound is at most the tolerance."""
+    def _reached(self) -> Status | None:
+        """How the run ends where the gap between the best weights and the best bound is small enough."""
         assert self.best is not None
         return self._within(self.best[0].primal, self._bound(self.best[0]))
 
@@ -489,9 +498,12 @@ class _Loop:
         """A gap that is no more than rounding, where the problem knows one."""
         return float(getattr(self.posed, "enough", 0.0))
 
-    def _within(self, primal: float, dual: float) -> bool:
-        """Whether the gap is at most the tolerance."""
-        return relative_gap(primal, dual) <= self.task.tol or primal - dual <= self.enough
+    def _within(self, primal: float, dual: float) -> Status | None:
+        """What a gap makes of a run: a small share of the values, or as good as nothing beside an optimum of 0."""
+        if relative_gap(primal, dual) <= self.task.tol:
+            return Status.CONVERGED
+        nothing = primal - dual <= self.enough and max(abs(primal), abs(dual)) <= _NEXT_TO_ZERO * self.enough
+        return Status.ZERO_OPTIMUM if nothing else None
 
     def _record(self, certificate: Certificate) -> Record:
         return Record(self.passes, self._seconds(), certificate.primal, certificate.dual, True)
@@ -509,7 +521,11 @@ class _Loop:
             raise KeyboardInterrupt
 
     def _stalled(self) -> bool:
-        """No exact figure moved over the last five evaluations."""
+        """No exact figure moved over the last five evaluations, or the gap was one of rounding for five passes."""
+        if self.best is not None and self.best[0].primal - self._bound(self.best[0]) <= self.enough:
+            self.at_rounding += 1
+            if self.at_rounding > 5:
+                return True
         if not self.history[-1].exact:  # nothing to see that the last one did not say
             return False
         exact = [r for r in self.history[max(len(self.history) - 12, self.way) :] if r.exact]

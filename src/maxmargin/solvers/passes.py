@@ -18,7 +18,6 @@ from .planes import PLANES, Planes, cached_scores, insert, score_of, write_diffe
 __all__ = [
     "DUAL",
     "GAP",
-    "MISTAKES",
     "STATE_SIZE",
     "STEPS",
     "TOGETHER",
@@ -40,8 +39,7 @@ VIOLATIONS = 4  # visits at which a cached plane beat the decoder, be it by roun
 EXAMPLE = 5  # that where it did so by most, with the decoder's score and the better one
 ORACLE_SCORE = 6
 CACHED_SCORE = 7
-MISTAKES = 8  # visits at which the perceptron moved
-STATE_SIZE = 9
+STATE_SIZE = 8
 
 TOGETHER = 8
 """Visits of a plain structure that share a call, see :meth:`~.plain_oracle.PlainOracle.frank_wolfe`."""

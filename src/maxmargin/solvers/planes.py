@@ -19,7 +19,6 @@ __all__ = [
     "GROWING",
     "PLANES",
     "Planes",
-    "active_counts",
     "cached_scores",
     "compacted",
     "copied",
@@ -272,9 +271,3 @@ def cached_scores(potentials_at, pack, w, planes, i, theta, scratch):
         scores[k] = score_of(planes, p, theta)
         p = planes.next[p]
     return scores
-
-
-def active_counts(planes: Planes) -> tuple[int, int]:
-    """Number of planes, and of those with weight in the dual."""
-    n = int(planes.counts[0])
-    return n, int(np.count_nonzero(planes.alpha[:n]))

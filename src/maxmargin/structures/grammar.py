@@ -26,7 +26,7 @@ from ..data.brackets import Tree
 from ..decoders.cky import order_rules
 from ..errors import DataError
 
-__all__ = ["Grammar", "binarize", "clean", "cleaned", "debinarize", "is_intermediate", "labels_of", "symbol_of"]
+__all__ = ["Grammar", "binarize", "clean", "cleaned", "is_intermediate", "labels_of", "symbol_of"]
 
 Factor = Literal["right", "left"]
 
@@ -144,21 +144,6 @@ def _two(children: list[Tree], tops: list[str], label: str, horizontal: int, fac
     for k in range(1, n - 1):
         node = Tree(memory(max(k + 1 - horizontal, 0), k + 1), (node, children[k]))
     return node, children[-1]
-
-
-def debinarize(tree: Tree) -> Tree:
-    """The tree of a binary tree.
-
-    Raises
-    ------
-    DataError
-        When the symbol at the top is an intermediate one or that of a bare word.
-    """
-    if not labels_of(tree.label):
-        raise DataError(f"the symbol {tree.label!r} is not one of a whole constituent")
-    (whole,) = unfold(tree)
-    assert isinstance(whole, Tree)
-    return whole
 
 
 def unfold(tree: Tree) -> list[Tree | str]:

@@ -9,7 +9,7 @@ Hall, Durrett, Klein (2014) for features of spans.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -67,25 +67,15 @@ class TreeStructure(Structure):
             raise DataError(f"loss must be one of {sorted(LOSSES)}, not {loss!r}")
         self.grammar, self.span_features, self.loss_name = grammar, features, loss
         self.decode, self.parts, self.augment, self.loss = LOSSES[loss]
-        tags, chains, kinds = _Numbered(), _Numbered(), _Numbered()
-        columns = np.full((len(grammar.symbols), 4), -1, np.int32)
-        for s in grammar.lexical.tolist():
-            labels = labels_of(grammar.symbols[s])
-            columns[s, TAG] = tags[symbol_of(labels[-1:])]
-            columns[s, CHAIN] = chains[symbol_of(labels[:-1])]
-        for s in np.unique(grammar.parent).tolist():
-            columns[s, SPAN] = kinds[grammar.symbols[s]]
-        columns[grammar.tops, TOP] = np.arange(len(grammar.tops))
-        self.tags, self.chains, self.span_symbols = list(tags), list(chains), list(kinds)
-        chain_size, chain_shared = _overlaps(self.chains)
-        span_size, span_shared = _overlaps(self.span_symbols)
+        columns, self.tags, self.chains, self.span_symbols = _numbered(grammar)
+        chains, kinds = _Labels(self.chains), _Labels(self.span_symbols)
         pieces: list[NDArray[Any]] = [
-            columns.ravel(), grammar.rule_start, grammar.right, grammar.parent, chain_size, span_size, chain_shared,
-            span_shared,
+            columns.ravel(), grammar.rule_start, grammar.right, grammar.parent, chains.sizes, kinds.sizes,
+            chains.shared().ravel(), kinds.shared().ravel(),
         ]  # fmt: skip
         positions = np.cumsum([len(piece) for piece in pieces[:-1]])
         self._ints = np.array([len(grammar.symbols), len(grammar.parent), *positions], np.int64)
-        self._table = freeze(np.concatenate(pieces), np.int32)
+        self._table = freeze(np.concatenate([piece.astype(np.int32, copy=False) for piece in pieces]), np.int32)
 
     @classmethod
     def from_trees(
@@ -195,9 +185,7 @@ class TreeStructure(Structure):
     @property
     def n_weights(self) -> int:
         """Number of weights."""
-        n_words, n_spans = self.span_features.n_features
-        blocks = n_words * (len(self.tags) + len(self.chains)) + n_spans * len(self.span_symbols)
-        return blocks + len(self.grammar.parent) + len(self.grammar.tops)
+        return _n_weights(self.grammar, self.span_features, self.tags, self.chains, self.span_symbols)
 
     def split(self, w: NDArray[np.float64]) -> TreeWeights:
         """The weights by what they stand for."""
@@ -214,20 +202,40 @@ class TreeStructure(Structure):
         return {"loss": self.loss_name, **self.grammar.state(), **views}
 
     @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> TreeStructure:
+    def from_state(cls, state: Mapping[str, Any], *, n_weights: int | None = None) -> TreeStructure:
         """The structure of a :meth:`state`.
+
+        Parameters
+        ----------
+        state : mapping
+        n_weights : int, optional
+            How many weights there are for it. Others are refused before anything is made of the grammar, whose symbols
+            are compared two by two: a file of some kilobytes can name very many.
 
         Raises
         ------
         DataError
-            When it contradicts itself: says where.
+            When it contradicts itself, or has not so many weights: says where.
         """
         views = {name[5:]: values for name, values in state.items() if name.startswith("view ")}
         loss: Any = state.get("loss")
-        return cls(Grammar.from_state(state), SpanFeatures(views), loss=loss)
+        grammar, features = Grammar.from_state(state), SpanFeatures(views)
+        if n_weights is not None:
+            _, *names = _numbered(grammar)
+            if n_weights != (needed := _n_weights(grammar, features, *names)):
+                raise DataError(f"{n_weights} weights; the grammar and the features need {needed}")
+            work = sum(_Labels(symbols).work for symbols in names[1:])
+            if work > max(_MOST_WORK, _WORK_PER_WEIGHT * n_weights):
+                raise DataError(f"{work} comparisons of symbols, too many for a grammar of {n_weights} weights")
+        return cls(grammar, features, loss=loss)
 
 
-class _Numbered(dict[str, int]):
+# The work that a grammar from a file may ask for: about half a second, or more where there are as many weights.
+# Treebanks have far more features than a sixteenth of their symbols, which is what this asks for.
+_MOST_WORK, _WORK_PER_WEIGHT = 1 << 26, 16
+
+
+class _Numbers(dict[str, int]):
     """Gives every new name the next number."""
 
     def __missing__(self, name: str) -> int:
@@ -235,8 +243,56 @@ class _Numbered(dict[str, int]):
         return number
 
 
-def _overlaps(symbols: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Number of labels of every symbol, and how many any two of them share (row by row)."""
-    labels = [Counter(labels_of(symbol)) for symbol in symbols]
-    shared = [(a & b).total() if a and b else 0 for a in labels for b in labels]
-    return np.array([a.total() for a in labels], np.int64), np.array(shared, np.int64)
+def _numbered(grammar: Grammar) -> tuple[NDArray[np.int32], list[str], list[str], list[str]]:
+    """The columns of all symbols (see :mod:`.tree_kernels`), and the tags, chains and span symbols by number."""
+    tags, chains, kinds = _Numbers(), _Numbers(), _Numbers()
+    columns = np.full((len(grammar.symbols), 4), -1, np.int32)
+    for s in grammar.lexical.tolist():
+        labels = labels_of(grammar.symbols[s])
+        columns[s, TAG] = tags[symbol_of(labels[-1:])]
+        columns[s, CHAIN] = chains[symbol_of(labels[:-1])]
+    for s in np.unique(grammar.parent).tolist():
+        columns[s, SPAN] = kinds[grammar.symbols[s]]
+    columns[grammar.tops, TOP] = np.arange(len(grammar.tops))
+    return columns, list(tags), list(chains), list(kinds)
+
+
+def _n_weights(
+    grammar: Grammar, features: SpanFeatures, tags: list[str], chains: list[str], span_symbols: list[str]
+) -> int:
+    n_words, n_spans = features.n_features
+    blocks = n_words * (len(tags) + len(chains)) + n_spans * len(span_symbols)
+    return blocks + len(grammar.parent) + len(grammar.tops)
+
+
+class _Labels:
+    """Labels of symbols.
+
+    Attributes
+    ----------
+    sizes : int64 array of shape (n_symbols,)
+        Number of labels of every symbol.
+    work : int
+        Numbers that :meth:`shared` writes.
+    """
+
+    def __init__(self, symbols: Sequence[str]) -> None:
+        # the second NP of a chain is something else than the first, so that two chains share two of them where both
+        # have two
+        having: defaultdict[tuple[str, int], list[int]] = defaultdict(list)
+        self.sizes = np.zeros(len(symbols), np.int64)
+        for k, symbol in enumerate(symbols):
+            seen: Counter[str] = Counter()
+            for label in labels_of(symbol):
+                seen[label] += 1
+                having[label, seen[label]].append(k)
+            self.sizes[k] = seen.total()
+        self._having = list(having.values())
+        self.work = len(symbols) ** 2 + sum(len(each) ** 2 for each in self._having)
+
+    def shared(self) -> NDArray[np.int32]:
+        """How many labels any two symbols share, of shape (n_symbols, n_symbols)."""
+        out = np.zeros((len(self.sizes), len(self.sizes)), np.int32)
+        for each in self._having:
+            out[np.ix_(each, each)] += 1
+        return out

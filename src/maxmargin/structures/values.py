@@ -11,10 +11,22 @@ from numpy.typing import NDArray
 
 from ..errors import DataError
 
-__all__ = ["LARGEST", "LOSS_RANGE", "as_reals", "check_largest", "check_sparse", "is_real", "loss_fault"]
+__all__ = [
+    "LARGEST",
+    "LOSS_RANGE",
+    "as_reals",
+    "check_largest",
+    "check_smallest",
+    "check_sparse",
+    "is_real",
+    "loss_fault",
+]
 
 LARGEST = 1e100
 """Losses beyond it, and features, have squares and sums of squares that could overflow."""
+
+SMALLEST_LOSS = 1e-50
+"""Losses of which none is larger are to ``C`` what losses of 1 are to the largest ``C`` that can be computed with."""
 
 LOSS_RANGE = f"it must be 0 for the truth, and finite, at least 0 and at most {LARGEST:g} for every output"
 
@@ -68,6 +80,22 @@ def check_largest(values: NDArray[np.float64], name: str) -> None:
     largest = float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
     if largest > LARGEST:
         raise DataError(f"{name} has an entry of {largest:.3g}: too large to compute with (at most {LARGEST:g})")
+
+
+def check_smallest(values: NDArray[np.float64], name: str) -> None:
+    """Refuse losses none of which is above :data:`SMALLEST_LOSS`, unless all are 0.
+
+    Raises
+    ------
+    DataError
+        Names the largest.
+    """
+    largest = float(values.max(initial=0.0))
+    if 0.0 < largest < SMALLEST_LOSS:
+        raise DataError(
+            f"{name} has no entry above {largest:.3g}: too small to compute with (at least {SMALLEST_LOSS:g}); scale "
+            "it up"
+        )
 
 
 def check_sparse(X: Any, what: str = "X") -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ...kernels import Kernel
 from ...terms import LossTerms, Terms, hinges_only
-from ..base import WarmStart
+from ..base import WarmStart, fault_of_terms
 from ..deadline import Deadline
 from ..linear.intercept import best_intercept
 from ..oracle import Evaluation
@@ -169,6 +169,10 @@ class KernelTask:
         if self.signs:
             risk = self.terms.wrong(self.scores(w)) / self.c
         return Evaluation(slack, risk, np.empty(0, np.int64))
+
+    def fault(self, said: str, w: Reals) -> Exception:
+        """The error where a lower bound is above the objective of ``w``."""
+        return fault_of_terms(said, self.terms, self.scores(w), w[: self.n])
 
     def cost_at(self, products: Reals, thresholds: Reals) -> Reals:
         """Cost of every point, shape ``(n,)``."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...terms import LossTerms, Terms
-from ..base import WarmStart
+from ..base import WarmStart, fault_of_terms
 from ..deadline import Deadline
 from ..oracle import Evaluation
 from ..warm_dual import warm_dual
@@ -153,6 +153,10 @@ class LinearTask:
         slack = self.terms.cost(scores) / self.c
         risk = self.terms.wrong(scores) / self.c if self.signs else slack
         return Evaluation(slack, risk, np.empty(0, np.int64))
+
+    def fault(self, said: str, w: Reals) -> Exception:
+        """The error where a lower bound is above the objective of ``w``."""
+        return fault_of_terms(said, self.terms, self.scores(w), self.dual_point.beta)
 
     def start(self) -> Reals:
         """The dual point to begin with, shape ``(n, m)``: 0, or one near that of a warm start."""

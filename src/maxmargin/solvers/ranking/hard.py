@@ -37,17 +37,18 @@ from ...status import Status
 from ...terms import hinge
 from ..base import Run, Step, WarmStart
 from ..deadline import Deadline
+from ..exact_penalty import enough_of
 from ..hard_margin import HardMargin, scaled_to_margins
 from ..linear.automatic import Automatic
 from ..linear.rows import Rows
-from ..linear.separation import Conflict, separate
+from ..linear.separation import Conflict
 from ..linear.task import LinearTask
 from ..loop import Result, run_to_tolerance
 from .pairs import worst_partners
 from .queries import Queries
 from .task import PairLoss, RankingTask
 
-__all__ = ["HardRanking", "HardTask", "WorkingSet", "enough_of", "pose", "refuse"]
+__all__ = ["HardRanking", "HardTask", "WorkingSet", "enough_for", "pose", "refuse"]
 
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -131,29 +132,18 @@ class WorkingSet:
         return a - b
 
 
-def enough_of(rows: Rows, name: str) -> float | Conflict:
+def enough_for(rows: Rows, name: str) -> float | Conflict:
     """A ``C`` from which on the soft margin of the pairs whose differences are ``rows`` is the hard one, or a conflict.
 
     Raises
     ------
     DataError
-        If weights would leave the range of numbers.
+        See :func:`~maxmargin.solvers.exact_penalty.enough_of`.
     """
     equal = np.flatnonzero(rows.squared_norms == 0.0)
     if len(equal):  # no need of a linear program
         return Conflict(equal[:1], np.ones(1))
-    try:
-        with np.errstate(over="ignore"):  # infinite weights are refused below
-            found = separate(rows, np.ones(rows.shape[0]), False)
-    except OverflowError:
-        found = math.inf
-    except ArithmeticError as error:
-        raise DataError(f"{name}: {error}") from None
-    if isinstance(found, Conflict):
-        return found
-    if not found <= _LARGEST:
-        raise DataError(f"{name}: the weights would be of size {math.sqrt(found):.2g}; scale X up")
-    return _MORE * found
+    return enough_of(rows, np.ones(rows.shape[0]), False, name)
 
 
 def pose(
@@ -231,7 +221,7 @@ def _in_order(pairs: WorkingSet, scores: Reals, task: HardTask, rng: np.random.G
             if not tries:
                 if asked:
                     raise hidden()
-                found, asked = enough_of(rows, name), True
+                found, asked = enough_for(rows, name), True
                 if isinstance(found, Conflict):
                     return found
                 tries = [found, _FACTOR * found]
@@ -330,7 +320,7 @@ class _HardRun(Run):
         self.warm = WarmStart(result.w, beta=np.append(beta, np.zeros(added)), solver=result.certificate.solver)
         primal, dual = task.penalty(self.best), self._bound()
         gap = primal - dual
-        failed = result.certificate.status is not Status.CONVERGED and gap > _MOVED * before
+        failed = not result.certificate.status.ok and gap > _MOVED * before
         self.idle = self.idle + 1 if failed else 0
         share = max(_SHARE * relative_gap(primal, dual), _SHARE * task.tol)
         self.tol = max(min(share, _LOOSE, self.tol if added else 0.1 * self.tol), _FINEST)

@@ -49,8 +49,13 @@ class QueryStream(Stream):
         loss : {"hinge", "squared_hinge"}
         """
         task = RankingTask(Rows(matrix), queries, factor, loss, 1.0, 0.0)
-        for q in np.argsort(queries.documents[queries.start[:-1]]).tolist():
+        for q in self.order_of(queries).tolist():
             self._take(task.of_queries(np.array([q])))
+
+    @staticmethod
+    def order_of(queries: Queries) -> Ints:
+        """The order in which queries are taken, that of their first documents."""
+        return np.argsort(queries.documents[queries.start[:-1]])
 
     def _take(self, task: RankingTask) -> None:
         rows, m = task.rows, len(task.queries.documents)

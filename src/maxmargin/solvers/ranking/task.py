@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,6 +76,7 @@ class RankingTask:
     examples: Ints = field(init=False)
     c: Reals = field(init=False)
     each: Reals = field(init=False)
+    factors: ClassVar[tuple[str, str]] = 2 * ("the number of pairs to be ordered, each by its weight,",)
 
     def __post_init__(self) -> None:
         self.weight = self.factor * self.queries.pairs
