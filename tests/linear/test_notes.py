@@ -398,7 +398,8 @@ def test_notes_are_shown_kept_and_renewed(tmp_path: Path, capsys: pytest.Capture
 def test_notes_of_the_command_line_have_the_numbers_of_the_file() -> None:
     note = "from 1 (feature 0) to 9 (feature 12): scaling them (StandardScaler) is wise (row 3 and row 7); epsilon=1"
     assert note_in_words(note, {}) == note.replace("feature 0", "feature 1").replace("feature 12", "feature 13").replace(
-        "row 3", "row 4").replace("row 7", "row 8").replace(" (StandardScaler)", "")  # fmt: skip
+        "row 3", "row 4").replace("row 7", "row 8").replace(" (StandardScaler)", "").replace(
+            "epsilon=1", "--epsilon 1")  # fmt: skip
     assert "(feature 0) to 9 (feature 12)" in note_in_words(note, {"zero_based": True})
 
 
