@@ -67,6 +67,27 @@ def test_they_come_back(model: Any, tmp_path: Path) -> None:
         assert left_out == ({"path_"} if isinstance(model, SVMClassifierCV) else linear)
 
 
+@pytest.mark.parametrize("kind", [SVMClassifier, SVMRegressor, HardMarginSVM])
+@pytest.mark.parametrize("later", [{"kernel": "rbf"}, {"degree": 2, "coef0": 3.0}, {"gamma": 9.0}], ids=repr)
+def test_the_kernel_is_that_of_the_fit_whatever_the_parameters_are_now(kind: Any, later: Any, tmp_path: Path) -> None:
+    y = (X[:, 0] > 0.0).astype(float)
+    model = kind(kernel="poly", gamma=0.5, coef0=1.0).fit(X, y)
+    before = model.predict(X) if kind is SVMRegressor else model.decision_function(X)
+    loaded = back(model.set_params(**later), tmp_path / "m")
+    after = loaded.predict(X) if kind is SVMRegressor else loaded.decision_function(X)
+    np.testing.assert_array_equal(after, before)
+    for bad in ("poly", ["poly", 1.0], ["mine", 1.0, 3], ["poly", "x", 3], ["poly", 1.0, -1], [["poly"], 1.0, 3]):
+        with pytest.raises(ModelFileError):
+            load_model(tampered(model, tmp_path / "m", set_part("kernel", bad)))
+
+
+def test_a_kernel_of_ones_own_is_not_kept_whatever_the_parameters_are_now(tmp_path: Path) -> None:
+    model = SVMClassifier(kernel=lambda A, B: A @ B.T).fit(X, TWO).set_params(kernel="linear")
+    with pytest.raises(ModelFileError, match="a function of the user's own, which cannot be kept"):
+        save_model(model, tmp_path / "m")
+    assert not (tmp_path / "m").exists()
+
+
 def test_the_margin_and_its_certificate_come_back(tmp_path: Path) -> None:
     model = HardMarginSVM(kernel="rbf").fit(X, TWO)
     loaded = back(model, tmp_path / "m")

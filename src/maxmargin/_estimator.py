@@ -126,7 +126,7 @@ class MarginEstimator(BaseEstimator):
     verbose: int
     warm_start: bool
     callback: Callable[[Record, Reals], Any] | None
-    _warm: tuple[str, Any]
+    _warm: tuple[Any, Any]
 
     certificate_: Certificate
     history_: list[Record]
@@ -172,7 +172,7 @@ class MarginEstimator(BaseEstimator):
         """
         solver = self._structured_solver()
         warm = None
-        fingerprint = _fingerprint(oracle) if self.warm_start else ""
+        fingerprint: Any = _fingerprint(oracle) if self.warm_start else ()
         if initial is not None and len(initial) == oracle.n_weights:
             planes = None
             if fingerprint and getattr(self, "_warm", ("", None))[0] == fingerprint:
@@ -262,6 +262,24 @@ class MarginEstimator(BaseEstimator):
         if certificate.solver == "gradient_descent" and certificate.status in (Status.PASS_LIMIT, Status.STANDSTILL):
             return f"{certificate.status.advice} Steps are short beside kinks of a loss: solver='bundle' is for those."
         return certificate.status.advice
+
+    def _forget(self, *names: str) -> None:
+        """Drop attributes of an earlier fit with other parameters."""
+        for name in names:
+            self.__dict__.pop(name, None)
+
+    def _feature_names(self) -> list[Any] | None:
+        """``feature_names_in_`` as a model file keeps them."""
+        names = getattr(self, "feature_names_in_", None)
+        return None if names is None else list(names.tolist())
+
+    def _take_feature_names(self, names: Any, n_features: int) -> None:
+        """Take over what :meth:`_feature_names` gave; a ValueError says what does not fit."""
+        if names is None:
+            return
+        if len(names) != n_features:
+            raise ValueError(f"{len(names)} names for {n_features} features")
+        self.feature_names_in_ = np.array(names, dtype=object)
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = dict(super().__getstate__())
@@ -408,15 +426,18 @@ def check_targets(y: Any) -> Any:
     return y if y is None or getattr(getattr(y, "dtype", None), "kind", "") == "c" else as_reals(y, "y")
 
 
-def _fingerprint(oracle: Oracle) -> str:
-    """Hash of the encoded examples: planes of an earlier fit are reused for the very same ones only."""
+def _fingerprint(oracle: Oracle) -> tuple[Any, ...]:
+    """Hash of the encoded examples, and the functions of their structure; nothing where there is no way to know.
+
+    Planes of an earlier fit, which hold losses and features, are reused for the very same ones only.
+    """
     digest = hashlib.blake2b(digest_size=16)
-    if not len(oracle.pack.target_start):  # plain Python structures: no way to know
-        return ""
+    if not len(oracle.pack.target_start):  # plain Python structures
+        return ()
     for array in oracle.pack:
         digest.update(f"{array.dtype}{array.shape}".encode())
         digest.update(np.ascontiguousarray(array).view(np.uint8).data if array.size else b"")
-    return digest.hexdigest()
+    return digest.hexdigest(), *getattr(oracle, "functions", ())
 
 
 def check_one_kind(y: Any) -> None:

@@ -26,7 +26,7 @@ from ._notes import (
     without_minimum,
     zero_is_best,
 )
-from .errors import DataError
+from .errors import DataError, ModelFileError
 from .kernels import Kernel, check_precomputed, make_kernel
 from .losses import Exponential, Logistic
 from .problem import Certificate
@@ -332,12 +332,6 @@ class KernelMachine(Machine):
             return float(beta.sum())
         return float(thresholds[0]) if len(thresholds) else 0.0
 
-    def _forget(self, *names: str) -> None:
-        """Attributes of an earlier fit with other parameters."""
-        for name in names:
-            if name in vars(self):
-                delattr(self, name)
-
     def _scores(self, X: Any) -> Reals:
         """Scores without intercept, of shape ``(n, n_problems)``.
 
@@ -385,9 +379,8 @@ class KernelMachine(Machine):
 
     def _score_parts(self) -> dict[str, Any]:
         """What a model file keeps of the scores."""
-        names = getattr(self, "feature_names_in_", None)
         parts: dict[str, Any] = {
-            "feature_names": None if names is None else names.tolist(),
+            "feature_names": self._feature_names(),
             "n_features": self.n_features_in_,
             "coef": getattr(self, "coef_", None),
             "solver_reason": self.solver_reason_,
@@ -396,8 +389,11 @@ class KernelMachine(Machine):
         if "kernel_" not in vars(self):  # weights are enough
             return parts
         kernel, points = self.kernel_, self.support_vectors_
+        if kernel.function is not None:
+            raise ModelFileError("the kernel of the fit is a function of the user's own, which cannot be kept")
         sparse = sp.issparse(points)
         return parts | {
+            "kernel": [kernel.name, kernel.coef0, kernel.degree],
             "support": self.support_,
             "dual_coef": self.dual_coef_,
             "points": [points.indptr, points.indices, points.data] if sparse else points,
@@ -407,13 +403,10 @@ class KernelMachine(Machine):
 
     def _take_score_parts(self, parts: dict[str, Any], n_problems: int) -> None:
         """Take over what :meth:`_score_parts` gave; a ValueError says what does not fit."""
-        d, names, coef, support = parts["n_features"], parts["feature_names"], parts["coef"], parts["support"]
+        d, coef, support = parts["n_features"], parts["coef"], parts["support"]
         if type(d) is not int or d < 1:
             raise ValueError(f"{d!r:.40} features")
-        if names is not None:
-            if len(names) != d:
-                raise ValueError(f"{len(names)} names for {d} features")
-            self.feature_names_in_ = np.array(names, dtype=object)
+        self._take_feature_names(parts["feature_names"], d)
         self.n_features_in_ = d
         self.solver_reason_ = str(parts["solver_reason"])
         if support is not None:
@@ -432,9 +425,9 @@ class KernelMachine(Machine):
         if support.ndim != 1 or support.dtype.kind not in "iu" or beta.shape != (n_problems, len(support)):
             raise ValueError(f"coefficients of shape {beta.shape} for {support.shape} support vectors")
         gamma, center, points = float(parts["gamma"]), parts["center"], parts["points"]
-        kernel = make_kernel(
-            self.kernel, np.zeros((1, 1)), gamma=gamma, coef0=self.coef0, degree=self.degree
-        )  # the parameters are checked here
+        # that of the fit; files of earlier versions leave it to the parameters
+        name, coef0, degree = parts.get("kernel") or (self.kernel, self.coef0, self.degree)
+        kernel = make_kernel(name, np.zeros((1, 1)), gamma=gamma, coef0=coef0, degree=degree)  # checks them
         if isinstance(points, list):
             indptr, indices, data = points
             points = sp.csr_matrix((data, indices, indptr), shape=(len(support), d))

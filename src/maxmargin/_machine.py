@@ -38,7 +38,7 @@ from .structures.rows import FEW_ENTRIES, merge_equal_rows
 from .structures.values import as_reals
 from .terms import LossTerms, Terms
 
-__all__ = ["Machine", "counted", "ended", "held_back", "left_out", "sum_of"]
+__all__ = ["Machine", "counted", "held_back", "left_out", "sum_of"]
 
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -202,11 +202,6 @@ def _hardness(certificate: Certificate) -> tuple[bool, bool, bool, bool, int]:
         status is Status.INTERRUPTED, status is Status.STOPPED, not status.ok, status is not Status.ZERO_OPTIMUM,
         certificate.passes,
     )  # fmt: skip
-
-
-def ended(result: Result) -> bool:
-    """Whether Ctrl-C or a callback has ended a problem, and with it the fit: no other problem is to follow."""
-    return result.certificate.status in (Status.INTERRUPTED, Status.STOPPED)
 
 
 @contextmanager

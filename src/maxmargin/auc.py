@@ -231,27 +231,23 @@ class AUCClassifier(Classifier, MarginEstimator):
 
     def _to_parts(self) -> dict[str, Any]:
         """What a model file keeps, beyond the parameters and the figures."""
-        names = getattr(self, "feature_names_in_", None)
         return {
             "classes": classes_part(self.classes_),
             "coef": self.coef_,
             "intercept": self.intercept_,
-            "feature_names": None if names is None else names.tolist(),
+            "feature_names": self._feature_names(),
             "solver_reason": self.solver_reason_,
         }
 
     def _from_parts(self, parts: dict[str, Any]) -> None:
         """Take over what :meth:`_to_parts` gave; a ValueError says what does not fit."""
-        classes, names = classes_in(parts["classes"], "two"), parts["feature_names"]
+        classes = classes_in(parts["classes"], "two")
         coef, intercept = (np.ascontiguousarray(parts[name], np.float64) for name in ("coef", "intercept"))
         if coef.ndim != 2 or len(coef) != 1 or intercept.shape != (1,):
             raise ValueError(
                 f"weights of shapes {coef.shape} and {intercept.shape}; they must be one vector and a number"
             )
-        if names is not None:
-            if len(names) != coef.shape[1]:
-                raise ValueError(f"{len(names)} names for {coef.shape[1]} features")
-            self.feature_names_in_ = np.array(names, dtype=object)
+        self._take_feature_names(parts["feature_names"], coef.shape[1])
         self.classes_, self.coef_, self.intercept_, self.n_features_in_ = classes, coef, intercept, coef.shape[1]
         self.solver_reason_ = str(parts.get("solver_reason", FOR_PAIRS))
 

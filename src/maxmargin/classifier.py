@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ._class_labels import Classifier, ClassLabels, KnownLabels, classes_in, classes_part
 from ._estimator import check_sample_weight, undone_if_failed
 from ._kernel_machine import KernelMachine, bounded_together, canonical, dual_of, nu_for_classes, points_of
-from ._machine import check_margin, check_switches, ended, held_back, left_out
+from ._machine import check_margin, check_switches, held_back, left_out
 from ._notes import HardMargin, tell_hard_margin
 from ._partial_fit import Streams, can_stream, classes_of, for_streams, numbers_among, stream_loss, used_rows
 from ._warm import EncodedClasses, End, Ends
@@ -25,6 +25,7 @@ from .losses import MARGIN_LOSSES, Hinge, Logistic, MarginLoss, margin_loss
 from .solvers.linear.folding import fold
 from .solvers.linear.rows import Rows
 from .solvers.loop import Result
+from .status import Status
 from .structures.values import check_sparse
 from .terms import LossTerms, Terms, margin_terms
 
@@ -439,7 +440,7 @@ class SVMClassifier(Classifier, KernelMachine):
                 duals.append(dual_of(result, folded.rows.shape[1], part))
                 result.release()
                 results.append(result)
-                if ended(result):
+                if result.ended:
                     break
         done = len(results)
         coef[done:], intercept[done:] = 0.0, 0.0  # Ctrl-C may have come before the last of these was taken
@@ -481,11 +482,12 @@ class SVMClassifier(Classifier, KernelMachine):
                 if self.nu is None:
                     beta[k, rows], intercept[k] = found, self._intercept_of(found, thresholds)
                 else:
-                    beta[k, rows], intercept[k] = canonical(found, thresholds, float(self.nu))
+                    zero = result.certificate.status is Status.ZERO_OPTIMUM
+                    beta[k, rows], intercept[k] = canonical(found, thresholds, float(self.nu), zero=zero)
                 changes.append(self._hard_margin(result))
                 result.release()
                 results.append(result)
-                if ended(result):
+                if result.ended:
                     break
         done = len(results)
         beta[done:], intercept[done:] = 0.0, 0.0

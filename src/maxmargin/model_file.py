@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ._estimator import MarginEstimator
 from ._partial_fit import stream_parts, take_stream_parts
 from .data.container import Contents, read_container, write_container
 from .errors import ModelFileError
@@ -205,8 +206,9 @@ def _restored(contents: Contents, structure: Any) -> tuple[Any, dict[str, Any]]:
     parameters = {key: decoder.decode(value) for key, value in values["parameters"].items()}
     if structure is not None:
         parameters["structure"] = structure
-    _take_as_meant(parameters, contents.kind)
-    estimator = getattr(import_module(f".{module}", __package__), name)(**parameters)
+    made_of = getattr(import_module(f".{module}", __package__), name)
+    _take_as_meant(parameters, getattr(made_of, "_switches", MarginEstimator._switches))
+    estimator = made_of(**parameters)
     estimator._check_parameters()
     n_jobs = getattr(estimator, "n_jobs", None) or 1  # not every estimator has it
     if abs(n_jobs) > _MOST_JOBS:
@@ -229,12 +231,11 @@ def _restored(contents: Contents, structure: Any) -> tuple[Any, dict[str, Any]]:
     return estimator, metadata
 
 
-def _take_as_meant(parameters: dict[str, Any], kind: str) -> None:
+def _take_as_meant(parameters: dict[str, Any], switches: tuple[str, ...]) -> None:
     """Parameters of older files: anything true was taken for True, and True for a number."""
-    for name in ("fit_intercept", "penalize_intercept", "warm_start", "functions", "empty"):
-        value = parameters.get(name, True)
-        if not isinstance(value, bool | np.bool_) and not (value is None and kind == "multiclass"):
-            parameters[name] = bool(value)
+    for name in switches:
+        if name in parameters:
+            parameters[name] = bool(parameters[name])
     for name, kind_of_old in (("n_jobs", bool), ("verbose", float)):
         if isinstance(value := parameters.get(name), kind_of_old):
             parameters[name] = int(value)

@@ -539,17 +539,12 @@ class SVMRanker(MarginEstimator):
         if self.loss not in ("hinge", "squared_hinge"):
             raise ValueError(f"loss must be 'hinge' or 'squared_hinge', not {self.loss!r}")
 
-    def _forget(self, *names: str) -> None:
-        for name in names:
-            if name in vars(self):
-                delattr(self, name)
-
     def _to_parts(self) -> dict[str, Any]:
         """What a model file keeps, beyond the parameters and the figures."""
-        names, items = getattr(self, "feature_names_in_", None), getattr(self, "items_", None)
+        items = getattr(self, "items_", None)
         return {
             "coef": self.coef_,
-            "feature_names": None if names is None else names.tolist(),
+            "feature_names": self._feature_names(),
             "solver_reason": self.solver_reason_,
             "items": None if items is None else items.tolist(),
             "strengths": getattr(self, "strengths_", None),
@@ -557,13 +552,10 @@ class SVMRanker(MarginEstimator):
 
     def _from_parts(self, parts: dict[str, Any]) -> None:
         """Take over what :meth:`_to_parts` gave; a ValueError says what does not fit."""
-        coef, names, items = np.ascontiguousarray(parts["coef"], np.float64), parts["feature_names"], parts["items"]
+        coef, items = np.ascontiguousarray(parts["coef"], np.float64), parts["items"]
         if coef.ndim != 1:
             raise ValueError(f"weights of shape {coef.shape}; they must be one vector")
-        if names is not None:
-            if len(names) != len(coef):
-                raise ValueError(f"{len(names)} names for {len(coef)} features")
-            self.feature_names_in_ = np.array(names, dtype=object)
+        self._take_feature_names(parts["feature_names"], len(coef))
         if items is not None:
             strengths = np.ascontiguousarray(parts["strengths"], np.float64)
             if strengths.shape != (len(items),):

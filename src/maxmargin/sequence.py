@@ -36,8 +36,6 @@ __all__ = ["SequenceSVM"]
 
 Reals = NDArray[np.float64]
 
-_ENDED = (Status.INTERRUPTED, Status.STOPPED)  # somebody has asked for the end of the fit, not of one round alone
-
 
 class SequenceSVM(MarginEstimator):
     """Linear-chain structured SVM: labels for every token of a sequence, with a certificate.
@@ -285,13 +283,13 @@ class SequenceSVM(MarginEstimator):
                 candidates = completion.candidates
                 if initial is None:
                     initial, result = completion.first_weights(weight, self._optimize)
-                    if result is not None and result.certificate.status in _ENDED:
+                    if result is not None and result.ended:
                         return result, 0
                 flat = completion.complete(initial)
             while True:
                 encoded = structure.encode(tokens, _split(flat, tokens.start), candidates=candidates)
                 result = self._optimize(CompiledOracle(structure, encoded), weight, initial)
-                if completion is None or rounds >= self.completion_rounds or result.certificate.status in _ENDED:
+                if completion is None or rounds >= self.completion_rounds or result.ended:
                     return result, rounds
                 completed = completion.complete(result.w)
                 rounds += 1

@@ -10,7 +10,7 @@ __all__ = ["Status"]
 class Status(Enum):
     """Outcome of a fit; ``status.advice`` says what a user can do about it."""
 
-    CONVERGED = ("converged", "The relative duality gap is at most tol: nothing to do.")
+    CONVERGED = ("converged", "The relative duality gap is at most tol, or no more than rounding: nothing to do.")
     ZERO_OPTIMUM = (
         "zero optimum",
         "The optimum is 0 up to rounding: the duality gap is negligible, though no gap is a small share of 0; nothing "

@@ -202,7 +202,9 @@ def test_bad_margins_are_refused(margin: Any, message: str) -> None:
 
 def test_margins_too_small_for_the_features_are_refused() -> None:
     for form in (np.asarray, sp.csr_matrix):
-        with pytest.raises(DataError, match="margins to compute with lie between"):
+        with pytest.raises(DataError, match="too large to compute with"):
+            MulticlassSVM().fit(form(1e60 * X), Y, None, np.where(np.arange(40) == 3, 1e-50, 1.0))
+        with pytest.raises(DataError, match=r"margin\[3\] is 1e-200: margins to compute with lie between"):
             MulticlassSVM().fit(form(X), Y, None, np.where(np.arange(40) == 3, 1e-200, 1.0))
 
 

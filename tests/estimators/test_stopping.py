@@ -23,7 +23,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import maxmargin
 from maxmargin import MulticlassSVM, SequenceSVM, StructuredSVM, SVMClassifier
-from maxmargin._compiled import jit_disabled
+from maxmargin._compiled import compiled, jit_disabled
 from maxmargin._estimator import LabelIndex
 from maxmargin.solvers.base import Solver, WarmStart
 from maxmargin.solvers.compiled_oracle import CompiledOracle
@@ -312,6 +312,33 @@ def test_an_interrupted_model_is_usable_and_goes_on(case: Case, solver: str) -> 
         assert model.certificate_.status is Status.CONVERGED
 
 
+@pytest.mark.parametrize("solver", ["frank_wolfe", "n_slack", "one_slack", "perceptron", "subgradient"])
+def test_Ctrl_C_in_the_pass_of_the_certificate_keeps_the_model(case: Case, solver: str) -> None:
+    slow = plain_case(case)
+    argmax, calls, at = slow.structure.argmax, 0, 0
+
+    def counted(*args: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == at:
+            raise KeyboardInterrupt
+        return argmax(*args)
+
+    slow.structure.argmax = counted
+    options: dict[str, Any] = dict(solver=solver, tol=0.0, max_passes=2, random_state=0)
+    model, again = StructuredSVM(slow.structure, **options), StructuredSVM(slow.structure, **options)
+    truth = list(enumerate(case.listed.truth))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(range(case.n), truth)
+        at, calls = calls, 0  # the last call, which is one for the certificate
+        with pytest.raises(KeyboardInterrupt, match="keeps the best model so far"):
+            again.fit(range(case.n), truth)
+    assert again.certificate_.status is Status.INTERRUPTED
+    assert again.certificate_.primal == pytest.approx(case.listed.primal(again.coef_, np.ones(case.n)), rel=1e-9)
+    np.testing.assert_array_equal(again.coef_, model.coef_)
+
+
 INTERRUPTED_CALLS = """
 import signal
 import numpy as np
@@ -471,6 +498,30 @@ def test_another_problem_from_a_warm_start_has_its_own_optimum(rows: Any, change
     cold = MulticlassSVM(**options, **{"C": 0.1, **change}).fit(*rows)
     assert model.certificate_.primal == pytest.approx(cold.certificate_.primal, rel=2e-6)
     assert model.certificate_.dual == pytest.approx(cold.certificate_.dual, rel=2e-6)
+
+
+@pytest.mark.parametrize("solver", ["frank_wolfe", "n_slack", "one_slack"])
+def test_planes_of_another_structure_are_not_taken_over(rows: Any, solver: str) -> None:
+    """Of one encoding, but with losses of a hundredth: cached planes have those of the fit before."""
+
+    @compiled
+    def augment(pack: Any, i: Any, theta: Any) -> Any:
+        for k in range(3):
+            if k != pack.target[i]:
+                theta[k] += 0.01
+        return 0.0
+
+    @compiled
+    def loss(pack: Any, i: Any, output: Any) -> Any:
+        return 0.01 if output[0] != pack.target[i] else 0.0
+
+    smaller = type("Smaller", (Multiclass,), {"augment": staticmethod(augment), "loss": staticmethod(loss)})(3)
+    options: dict[str, Any] = dict(solver=solver, tol=1e-6, max_passes=3000, random_state=0)
+    for first, second in ((Multiclass(3), smaller), (smaller, Multiclass(3))):
+        model = StructuredSVM(first, warm_start=True, **options).fit(*rows).set_params(structure=second).fit(*rows)
+        cold = StructuredSVM(second, **options).fit(*rows)
+        assert model.certificate_.primal == pytest.approx(cold.certificate_.primal, rel=2e-6)
+        assert model.certificate_.dual == pytest.approx(cold.certificate_.dual, rel=2e-6)
 
 
 @pytest.mark.parametrize("solver", ["auto", "frank_wolfe", "n_slack", "one_slack"])
@@ -682,13 +733,14 @@ print(found.status.name, found.relative_gap <= 1e-3, found.seconds > 1.0)
     assert run_python(code, env={"NUMBA_CACHE_DIR": str(tmp_path)}).split() == ["CONVERGED", "True", "True"]
 
 
+@pytest.mark.parametrize("solver", ["frank_wolfe", "n_slack"])
 @pytest.mark.parametrize("end", ["passes", "one more", "Ctrl-C", "callback"])
-def test_a_warm_start_cut_short_is_no_worse_than_its_start(end: str) -> None:
+def test_a_warm_start_cut_short_is_no_worse_than_its_start(end: str, solver: str) -> None:
     """Planes of a small ``C`` stand for huge weights under a large one."""
     rng = np.random.default_rng(0)
     centres, y = rng.normal(size=(8, 20)), rng.integers(8, size=400)
     X = centres[y] + 1.5 * rng.normal(size=(400, 20))
-    model = MulticlassSVM(0.01, solver="frank_wolfe", warm_start=True, random_state=0).fit(X, y)
+    model = MulticlassSVM(0.01, solver=solver, warm_start=True, random_state=0).fit(X, y)
     w = model.coef_.copy()
 
     def stop(*_: Any) -> bool:

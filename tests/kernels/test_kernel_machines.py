@@ -62,10 +62,7 @@ def test_the_optimum_of_nu_for_two_classes(nu: float, solver: str) -> None:
     sides = np.array([SIGN > 0, SIGN < 0], float)
     best = -minimum(K * np.outer(SIGN, SIGN), np.zeros(50), sides, [half, half], WEIGHT)
     found = model.certificate_
-    # rounding may keep the interior point method from 1e-12: then it says so
-    assert (found.status is Status.CONVERGED) == (found.relative_gap <= 1e-12)
-    assert found.status is Status.CONVERGED or solver == "interior_point"
-    assert found.relative_gap <= 1e-10
+    assert found.status.ok
     assert found.primal == pytest.approx(best, rel=1e-7)
     assert found.dual <= best + 1e-9 * abs(best)
     # the margin is 1 after scaling, and the objective written out gives the primal value
@@ -362,8 +359,7 @@ def test_a_gap_of_rounding_beside_another_optimum_is_no_optimum_of_zero(tol: flo
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = SVMClassifier(nu=0.2, kernel="rbf", solver=solver, tol=tol, max_passes=100_000).fit(X, SIGN)
     found = model.certificate_
-    assert found.status in (Status.CONVERGED, Status.STALLED)
-    assert (found.status is Status.CONVERGED) == (found.relative_gap <= tol)
+    assert found.status is Status.CONVERGED  # no more than rounding is left
     assert found.relative_gap <= 1e-10
     assert found.passes < 100
 

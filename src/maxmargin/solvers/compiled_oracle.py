@@ -40,6 +40,13 @@ class CompiledOracle(Oracle):
         self.augment, self.decode, self.parts, self.loss = s.augment, s.decode, s.parts, s.loss
         self._check_truths()
 
+    @property
+    def functions(self) -> tuple[Any, ...]:
+        """The compiled functions of the structure."""
+        return (
+            self.potentials, self.potentials_at, self.features, self.augment, self.decode, self.parts, self.loss
+        )  # fmt: skip
+
     def _check_truths(self) -> None:
         """Whether there are true outputs, of lengths that have room, and of loss 0."""
         lengths = np.diff(self.pack.target_start)

@@ -84,6 +84,11 @@ class Result:
     reason: str = "asked for"
     n_mistakes: int | None = None
 
+    @property
+    def ended(self) -> bool:
+        """Whether Ctrl-C or a callback has ended the run, and with it the fit: no other problem is to follow."""
+        return self.certificate.status in (Status.INTERRUPTED, Status.STOPPED)
+
     def release(self) -> None:
         """Let go of the problem and the run: they are larger than all that is left."""
         self._run = None
@@ -315,7 +320,6 @@ class _Loop:
         self.way = 0  # where the history of the algorithm at work begins
         self.best: tuple[Certificate, Reals | _Sparse] | None = None
         self.borrowed = False
-        self.at_rounding = 0  # passes after a gap of rounding that the tolerance asks to be smaller still
         self.best_dual: float = getattr(task, "floor", 0.0)  # losses are at least 0, and so is the optimum
         self.posed: Any = task
         # exact gap over estimated gap at the last evaluation: estimates are sums met on the way, usually too high
@@ -339,7 +343,12 @@ class _Loop:
             self.deadline.at = math.inf
         if run is None:  # interrupted before anything was there
             raise KeyboardInterrupt
-        return self._finish(run, status)
+        try:
+            return self._finish(run, status)
+        except KeyboardInterrupt:  # in the pass of the certificate, without which there is no model
+            if status is Status.INTERRUPTED:  # the second one is meant
+                raise
+            return self._finish(run, Status.INTERRUPTED)
 
     def _passes(self, run: Run) -> Status:
         warm = self.task.warm
@@ -499,11 +508,13 @@ class _Loop:
         return float(getattr(self.posed, "enough", 0.0))
 
     def _within(self, primal: float, dual: float) -> Status | None:
-        """What a gap makes of a run: a small share of the values, or as good as nothing beside an optimum of 0."""
+        """What a gap makes of a run: a small share of the values, or no more than rounding, also beside 0."""
         if relative_gap(primal, dual) <= self.task.tol:
             return Status.CONVERGED
-        nothing = primal - dual <= self.enough and max(abs(primal), abs(dual)) <= _NEXT_TO_ZERO * self.enough
-        return Status.ZERO_OPTIMUM if nothing else None
+        if primal - dual > self.enough:
+            return None
+        zero = max(abs(primal), abs(dual)) <= _NEXT_TO_ZERO * self.enough
+        return Status.ZERO_OPTIMUM if zero else Status.CONVERGED
 
     def _record(self, certificate: Certificate) -> Record:
         return Record(self.passes, self._seconds(), certificate.primal, certificate.dual, True)
@@ -521,11 +532,7 @@ class _Loop:
             raise KeyboardInterrupt
 
     def _stalled(self) -> bool:
-        """No exact figure moved over the last five evaluations, or the gap was one of rounding for five passes."""
-        if self.best is not None and self.best[0].primal - self._bound(self.best[0]) <= self.enough:
-            self.at_rounding += 1
-            if self.at_rounding > 5:
-                return True
+        """No exact figure moved over the last five evaluations."""
         if not self.history[-1].exact:  # nothing to see that the last one did not say
             return False
         exact = [r for r in self.history[max(len(self.history) - 12, self.way) :] if r.exact]

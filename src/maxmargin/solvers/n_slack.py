@@ -107,5 +107,8 @@ class _NSlackRun(StructuredRun):
     def evaluate(self, w: Reals) -> Evaluation:
         return self.most_violated(w, self.work, risk=True)
 
+    def at_least(self, w: Reals) -> float:
+        return self.cached_objective(w, self.work)
+
     def planes(self) -> Planes:
         return self.work.planes

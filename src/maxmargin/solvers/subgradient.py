@@ -345,9 +345,10 @@ class _SubgradientRun(Run):
         if w is not self.found:
             return found
         if self.most is None:
-            self.most = self.primal
-            if not self.primal <= self._sure():
-                found = self._better(w, found)
+            if self.primal <= self._sure():
+                self.most = self.primal
+            else:
+                found = self._better(w, found)  # sets it when all is done: Ctrl-C may end this
         elif not self.primal <= _GROWN * self.most:
             raise self._too_long("objective grows from pass to pass")
         return found
