@@ -33,6 +33,7 @@ PROBLEMS: dict[str, tuple[float, str, float]] = {
     "dense100": (1.0, "hinge", 1 / 15),
     "dense2000": (0.01, "hinge", 0.25),
     "regression100": (1.0, "insensitive", 1.0),
+    "contradictions": (1000.0, "hinge", 0.5),
     "digits": (1.0, "crammer_singer", 0.5),
     "zipf_multiclass": (1.0, "crammer_singer", 0.5),
 }
@@ -51,6 +52,13 @@ def load(problem: str) -> tuple[Any, Any]:
 
         rows = read_svmlight(str(need("a9a_adult", "a9a.gz")))
         return rows.X, np.where(np.asarray(rows.y, np.float64) > 0, 1.0, -1.0)
+    if problem == "contradictions":
+        import scipy.sparse as sp
+
+        rng = np.random.default_rng(0)
+        X = sp.random(2000, 8000, density=0.005, random_state=rng, format="csr")
+        y = np.where(X @ rng.normal(size=8000) + 0.05 * rng.normal(size=2000) > 0, 1.0, -1.0)
+        return sp.vstack([X, X[:100]]).tocsr(), np.append(y, -y[:100])
     if problem == "digits":
         from sklearn.datasets import load_digits
 

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from maxmargin.solvers.linear.crammer_singer import CrammerSinger, MulticlassTask, _project
+from maxmargin.solvers.linear.crammer_singer import CrammerSinger, MulticlassTask
 from maxmargin.solvers.linear.rows import Rows
+from maxmargin.solvers.linear.simplex import project
 from maxmargin.solvers.loop import Record, Result, run_to_tolerance
 from maxmargin.status import Status
 from solvers.enumeration import multiclass_case
@@ -75,7 +76,7 @@ def test_the_projection_onto_a_simplex_is_the_nearest_point() -> None:
             some = rng.choice(n, rng.integers(1, n + 1), replace=False)  # any entries give a level that is not too high
             for start in (-np.inf, (point[some].sum() - total) / len(some)):
                 found = point.copy()
-                _project(found, n, total, start)
+                project(found, n, total, start)
                 assert found.min() >= 0
                 assert found.sum() == pytest.approx(total, rel=1e-9)
                 # optimality: what was taken away is the same where something is left, and at most that elsewhere

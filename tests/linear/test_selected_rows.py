@@ -41,6 +41,8 @@ def test_all_is_as_of_a_copy(
     np.testing.assert_allclose(found.scores(W[:, 0]), copy @ W[:, 0], **close)
     np.testing.assert_allclose(found.scores(W), copy @ W, **close)
     np.testing.assert_allclose(found.combined(b), copy.T @ b, **close)
+    B = rng.normal(size=(count + more, 2))
+    np.testing.assert_allclose(found.combined(B), copy.T @ B, **close)
     np.testing.assert_allclose(found.gram(D), copy.T @ (D[:, None] * copy), **close)
     np.testing.assert_allclose(found.squared_norms, (copy**2).sum(1), **close)
     np.testing.assert_allclose(found.column_squares(D), D @ copy**2, **close)

@@ -127,19 +127,23 @@ class _Switching(Run):
             self.label, self.reason = first.name, told.reason
         self.optimism = self.run.optimism
         self.gaps: list[float] = []
-        self.slow, self.work, self.looks = 0, 0.0, 0
+        self.slow, self.work, self.looks, self.passes = 0, 0.0, 0, 0
         self.before: tuple[Reals, float, float] | None = None
         self.point: Reals | None = None
 
     def advance(self) -> Step:
+        self.run.passes_left = self.passes_left
+        if self.label != self.second.name and self.budget < math.inf:  # no pass of many is to go beyond the last
+            self.run.passes_left = min(self.passes_left, _LAST - self.passes - self.looks)
         step = self.run.advance()
         if self.label == self.second.name:
             return step
         self.gaps.append(step.gap / max(step.dual + step.gap, 1e-300) if step.gap < math.inf else 1.0)
         self.work += step.work
-        if self.budget == math.inf or len(self.gaps) < self.first_look:
+        self.passes += step.passes
+        if self.budget == math.inf or self.passes < self.first_look:
             return step
-        done, remaining = len(self.gaps), passes_to_go(self.gaps, self.task.tol)
+        done, remaining = self.passes, passes_to_go(self.gaps, self.task.tol) * self.passes / len(self.gaps)
         late = done >= _LATE and remaining > max(_MOST - done, 0)
         last = done + self.looks >= _LAST  # no promise was kept
         self.slow = self.slow + 1 if remaining > self.budget or late else 0

@@ -10,7 +10,9 @@ constant feature with a small weight holds the sum near 0, and after each pass t
 of it, by what the visits say about its response (``sum 1 / |x_i|^2`` over the rows strictly inside their box, as if
 rows did not share features), times a stride that grows while the sum does not fall and halves when it turns. The
 certificate does not depend on how well that works: its dual point is made feasible, its intercept is the best one.
-Of the last weights, an average of all (:mod:`.averaging`), and their middle the best is the answer.
+Where passes are many, leaps between them go along the variables at no bound (:mod:`.face`).
+Of the last weights, an average of all (:mod:`.averaging`), those that the last leap was on its way to, and the middles
+between them the best is the answer.
 Memory beyond the data: ``w`` and a few numbers for each row.
 """
 
@@ -27,6 +29,8 @@ from ..base import Run, Step
 from ..chunks import Pace, chunks
 from ..oracle import Evaluation
 from .averaging import average_for
+from .face import Leaps, leap
+from .face_of_terms import TermsFace
 from .order import in_blocks
 from .rows import AHEAD, add_row, dot_row, load_row, square
 from .task import LinearTask
@@ -193,6 +197,8 @@ class _CoordinateRun(Run):
         self.numbers = np.empty(n, np.int64)  # room for those of the active rows
         self.active: Ints = np.arange(n)
         self.limits = np.array([np.inf, -np.inf])
+        self.leaps = Leaps()
+        self.ahead: Reals | None = None  # where the last leap would have gone without bounds
 
     def _begin(self, w: Reals) -> None:
         """Sums of the first dual point, and the multiplier that weights of an earlier fit say."""
@@ -227,7 +233,37 @@ class _CoordinateRun(Run):
             self._leave_out(order)
             if self.idle:  # the shift makes long steps
                 self._take_all_back()
-        return Step(1, gap, dual, work=len(order) / max(rows.shape[0], 1))
+        step = Step(1, gap, dual, work=len(order) / max(rows.shape[0], 1))
+        if self.leaps.due(step.work):
+            self._leap(step)
+        return step
+
+    def _leap(self, step: Step) -> None:
+        """Conjugate gradients along the free dual variables, counted with the pass before."""
+        task, state, terms, a = self.task, self.state, self.terms, self.a
+        if a.shape[1] > 1:  # what both sides of a tube have in common costs, and along it the dual does not bend
+            a -= a.min(1)[:, None]
+            state[_GAIN] = terms.gain(a)
+        free: NDArray[np.bool_] = (a > 0.0) & (a < terms.upper)
+        most = self.leaps.products(int(free.any(1).sum()), len(a), len(self.w), self.passes_left)
+        if not most:
+            return
+        constant = float(state[_CONSTANT])
+        shift = float(state[_SHIFT]) + constant * self.w[-1]
+        face = TermsFace(task.rows, terms, a, free, self.w[:-1], constant, shift, task.deadline.check)
+        change, way, products = leap(face, most)
+        self.leaps.count(step, products)
+        if change is not None:
+            beta, far = face.beta(change), face.beta(way)
+            self.ahead = np.append(self.w[:-1] + face.rows.combined(far), self.w[-1] + constant * float(far.sum()))
+            a[face.where] = face.values + change
+            self.w[:-1] += face.rows.combined(beta)
+            state[_SUM] += float(beta.sum())
+            self.w[-1] = constant * state[_SUM]
+            self.total = float(state[_SUM])
+            state[_GAIN] = terms.gain(a)
+            self._take_all_back()
+            step.ready = True
 
     def _move_shift(self) -> None:
         """A step of the multiplier.
@@ -292,13 +328,18 @@ class _CoordinateRun(Run):
 
     def dual(self) -> float:
         self.point, value = self.task.from_dual(self.a)
+        self.leaps.judge(value)
         if self.task.intercept == "free" and self.idle == 1:
             self.state[_SHIFT] = self.point[-1] - self.state[_CONSTANT] * self.w[-1]
+        others = [self.ahead] if self.ahead is not None else []
         if self.average is not None and self.average.passes:
-            mean = self.average.mean[: len(self.point)].copy()
+            others.append(self.average.mean)
+        for w in others:
+            other = w[: len(self.point)].copy()
             if self.task.intercept == "penalized":
-                mean[-1] *= self.task.scale
-            self.point = self.task.best_between(self.point, mean)
+                other[-1] *= self.task.scale
+            self.point = self.task.best_between(self.point, other)
+        self.ahead = None
         return value
 
     def weights(self) -> Reals:

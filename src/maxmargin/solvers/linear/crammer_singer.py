@@ -5,6 +5,7 @@ Problem: ``1/2 |W|^2 + sum_i c_i max_k [cost(y_i, k) + <w_k - w_(y_i), x_i>]``. 
 ``sum_ik a_ik cost(y_i, k) - 1/2 |W|^2``. Source: Crammer and Singer (JMLR 2001), section 6; Keerthi, Sundararajan,
 Chang, Hsieh, Lin (KDD 2008), the sequential dual method. With the scores ``g_k = cost_k + <w_k, x_i>`` a step of row
 ``i`` takes ``a_i`` to the projection of ``a_i + g / |x_i|^2`` onto its simplex, the maximum over all its variables.
+Where passes are many, leaps between them go along the variables that are not 0 (:mod:`.face`).
 Cost of a step: two products of the row with the block of weights: of sparse rows ``W[feature, class]`` with the class
 running fastest; of dense ones class by class, and without the classes that will hardly gain weight.
 Memory beyond the data: ``W``, and ``a``: a number for each row and class.
@@ -25,8 +26,11 @@ from ..deadline import Deadline
 from ..oracle import Evaluation
 from .averaging import average_for
 from .biases import balanced
+from .face import Leaps, leap
+from .face_of_classes import ClassesFace
 from .order import in_blocks
 from .rows import AHEAD, Rows, load_row
+from .simplex import project
 
 __all__ = ["GAIN", "CrammerSinger", "CrammerSingerRun", "MulticlassTask", "respond"]
 
@@ -214,36 +218,13 @@ class MulticlassTask:
 
 
 @compiled
-def _project(point, n, total, level):
-    """Project ``point[:n]`` onto ``{a >= 0, sum a = total}`` in place.
-
-    What is taken off every entry is the root of a convex decreasing function; Newton's steps from a ``level`` at most
-    the root rise to it, in at most ``n`` of them (Michelot 1986 begins with all entries at work).
-    """
-    left = -1
-    while True:
-        count, sum_left = 0, -total
-        for k in range(np.uint64(n)):
-            if point[k] > level:
-                count += 1
-                sum_left += point[k]
-        # the same entries: done; more of them, or none, are rounding
-        if count == 0 or (left >= 0 and count >= left):
-            break
-        left = count
-        level = sum_left / count
-    for k in range(np.uint64(n)):
-        point[k] = max(point[k] - level, 0.0)
-
-
-@compiled
 def _share(values, near):
     """Turn each row of values of at most 0 into shares of sum 1, 0 for those more than ``near`` behind the best."""
     classes = values.shape[1]
     for i in range(len(values)):
         for k in range(classes):
             values[i, k] = max(values[i, k] / near, -2.0)
-        _project(values[i], classes, 1.0, -np.inf)
+        project(values[i], classes, 1.0, -np.inf)
 
 
 @compiled(dot=True)
@@ -342,11 +323,11 @@ def _visit(
                     if a[i, k] > 0.0 or g[j] == highest:
                         level += change[j]
                         used += 1
-                _project(change, n, c[i], level / used)
+                project(change, n, c[i], level / used)
             else:
                 for j in range(np.uint64(n)):
                     change[j] = c[i] if g[j] == highest else 0.0
-                _project(change, n, c[i], -np.inf)
+                project(change, n, c[i], -np.inf)
             for j in range(np.uint64(n)):
                 k, new = np.uint64(mine[j]), change[j]
                 change[j] = a[i, k] - new
@@ -438,6 +419,8 @@ class CrammerSingerRun(Run):
         self.at_work = np.full(len(self.classes), k)
         self.limit, self.far = np.inf, _FAR * float(task.costs.max())
         self.state = np.zeros(3)
+        self.leaps = Leaps()
+        self.ahead: Reals | None = None  # where the last leap would have gone without bounds, ``(d, K)``
 
     def begin_at(self, a: Reals, W: Reals, biases: Reals) -> None:
         """Go on from other dual variables, their weights, and multipliers, which are 0 without free intercepts."""
@@ -470,7 +453,29 @@ class CrammerSingerRun(Run):
             if not self.visited.any():
                 self._take_all_back()
         dual = float(state[GAIN]) - task.penalty(self.W.reshape(-1))
-        return Step(1, float(state[_GAP]), dual, work=len(order) / max(rows.shape[0], 1))
+        step = Step(1, float(state[_GAP]), dual, work=len(order) / max(rows.shape[0], 1))
+        if self.leaps.due(step.work):
+            self._leap(step)
+        return step
+
+    def _leap(self, step: Step) -> None:
+        """Conjugate gradients along the free dual variables, counted with the pass before."""
+        task, a = self.task, self.a
+        shared = np.flatnonzero((a > 0.0).sum(1) > 1)
+        most = self.leaps.products(len(shared), len(a), self.W.size, self.passes_left)
+        if not most:
+            return
+        W, costs = self.W if task.rows.sparse else self.W.T, task.costs[task.target[shared]]
+        face = ClassesFace(task.rows, a, shared, task.c, costs, W, task.deadline.check)
+        change, way, products = leap(face, most)
+        self.leaps.count(step, products)
+        if change is not None:
+            self.ahead = W - face.combined(way)
+            a[shared] = (face.values + change).reshape(costs.shape)
+            W -= face.combined(change)
+            self.state[GAIN] += float(change @ costs.ravel())
+            self._take_all_back()
+            step.ready = True
 
     def _take_all_back(self) -> None:
         self.visited[:] = True
@@ -479,11 +484,19 @@ class CrammerSingerRun(Run):
 
     def dual(self) -> float:
         _, self.point, value = self.task.from_dual(self.a)
+        self.leaps.judge(value)
         self.task.last = self.a, np.zeros(len(self.task.costs))
-        if self.average is not None and self.average.passes:
-            mean = self.average.mean if self.task.rows.sparse else self.average.mean.T
-            self.point = self.task.best_between(self.point, mean.reshape(-1))
+        for W in self._others():
+            self.point = self.task.best_between(self.point, W.reshape(-1))
         return value
+
+    def _others(self) -> list[Reals]:
+        """Weights, ``(d, K)``, that may be better than those of the dual point."""
+        others = [] if self.ahead is None else [self.ahead]
+        if self.average is not None and self.average.passes:
+            others.append(self.average.mean if self.task.rows.sparse else self.average.mean.T)
+        self.ahead = None
+        return others
 
     def weights(self) -> Reals:
         return self.point

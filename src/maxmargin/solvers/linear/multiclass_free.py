@@ -134,6 +134,7 @@ class FreeRun(CrammerSingerRun):
         self.passes, self.next_look, self.seen = 0, 1, 0.0
         self.size = task.constant**2 / task.rows.squared_norms
         self.largest = float(task.constant.max())
+        self.highest, self.borrowed = -np.inf, False
 
     @property
     def biases(self) -> Reals:
@@ -141,6 +142,9 @@ class FreeRun(CrammerSingerRun):
         return self.W[-1] if self.task.rows.sparse else self.W[:, -1]
 
     def advance(self) -> Step:
+        if self.borrowed:  # the dual point for a later start is the best one, which need not be the last
+            assert self.task.last is not None
+            self.task.last, self.borrowed = (self.task.last[0].copy(), self.task.last[1]), False
         step = super().advance()
         self.passes += 1
         excess = self.biases - self.shift
@@ -178,26 +182,28 @@ class FreeRun(CrammerSingerRun):
     def dual(self) -> float:
         task = self.task
         a, point, value = task.from_dual(self.a, self.shift)
+        self.leaps.judge(value)
         self.point = point
         gap = task.objective(point) - value
         if gap > task.tol * (gap + value):
             # those of the passes, which balancing moves away from their optimum until the sums are 0
-            near = self._with_biases(self.W)
-            if self.average is not None and self.average.passes:
-                near = task.best_between(near, self._with_biases(self.average.mean))
+            near = self._with_biases(self.W if task.rows.sparse else self.W.T)
+            for W in self._others():
+                near = task.best_between(near, self._with_biases(W))
             better = task.objective(near) - value
             if better < gap:
                 self.point, gap = near, better
         if gap > _UNSEEN * max(task.tol * (gap + value), self.seen) and self.passes >= self.next_look:
             value = self._look(a, point, value)
             self.next_look = self.passes + max(_BETWEEN, self.passes // 2)
-        task.last = self.a, self.shift
+        if value >= self.highest:
+            task.last, self.highest, self.borrowed = (self.a, self.shift), value, True
         return value
 
     def _with_biases(self, W: Reals) -> Reals:
-        """Weights in the kernel's layout as a vector, with better intercepts."""
+        """Weights, ``(d, K)``, as a vector, with better intercepts."""
         task, K = self.task, len(self.task.costs)
-        w = np.array(W if task.rows.sparse else W.T).reshape(-1)
+        w = np.array(W, order="C").reshape(-1)
         w[-K:] = 0.0
         w[-K:] = better_biases(task, task.rows.scores(w.reshape(-1, K)), self.shift)
         return w

@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 from ..._compiled import compiled
 from .rows import Rows, add_row, dot_row, load_row
 
-__all__ = ["SelectedRows"]
+__all__ = ["SelectedRows", "some_rows"]
 
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _IN_A_CALL = 1 << 28  # entries
 _IN_A_CACHE = 1 << 16  # entries of a block of the Gram matrix (measured: from half to twice as many are as good)
+_IN_A_COPY = 1 << 20  # entries that are copied rather than read where they lie
 _AHEAD = 8  # rows that are being loaded
 
 
@@ -102,7 +103,9 @@ class SelectedRows(Rows):
         return out if w.ndim > 1 else out[:, 0]
 
     def combined(self, beta: Reals) -> Reals:
-        """``X.T @ beta`` for one vector, in float64."""
+        """``X.T @ beta`` in float64; ``beta`` is a vector, or a matrix of several."""
+        if beta.ndim > 1:
+            return np.column_stack([self.combined(column) for column in beta.T])
         k, beta = len(self.places), np.ascontiguousarray(beta)
         out = np.zeros(self.shape[1])
         for part in self._parts():
@@ -143,3 +146,10 @@ class SelectedRows(Rows):
         size = max(1, _IN_A_CALL // max(self.shape[1], 1))
         for at in range(0, len(self.places), size):
             yield slice(at, min(at + size, len(self.places)))
+
+
+def some_rows(rows: Rows, places: Ints) -> Rows:
+    """Some of many rows: a copy of sparse or few ones, else as they lie."""
+    if rows.sparse or len(places) * rows.shape[1] <= _IN_A_COPY:
+        return Rows(rows.matrix[places])
+    return SelectedRows(rows, places)
