@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import tracemalloc
 import weakref
 from typing import Any
@@ -22,6 +23,7 @@ from maxmargin.solvers.oracle import Work, make_oracle
 from maxmargin.solvers.plain_oracle import PlainOracle
 from maxmargin.solvers.planes import GROWING, copied
 from maxmargin.solvers.simplex_qp import solve_simplex_qp
+from maxmargin.status import Status
 from solvers.counted_planes import active_counts
 from solvers.enumeration import Case, ListedStructure, multiclass_case, named_cases, plain_case, random_sequences
 
@@ -419,3 +421,42 @@ def test_the_program_of_the_cutting_planes(scale: float, cap: float) -> None:
             assert gap <= tol
             rounding = 1e-15 * t * cap * (1.0 + np.abs(G).max() * cap) + 1e-12 * max(1.0, abs(best))
             assert true_gap <= max(gap, 0.0) + rounding
+
+
+@pytest.mark.parametrize("max_passes", [2, 3, 5])
+@pytest.mark.parametrize("solver", [FrankWolfe(), NSlack()], ids=lambda solver: solver.name)
+def test_the_first_pass_of_a_start_from_weights_is_counted(solver: Any, max_passes: int, many_classes: Case) -> None:
+    structure, calls = ListedStructure(many_classes.listed), []
+    original = structure.argmax
+
+    def argmax(x: int, w: Any, y_true: Any = None) -> Any:
+        if y_true is not None:
+            calls.append(x)
+        return original(x, w, y_true)
+
+    structure.argmax = argmax  # type: ignore[method-assign]
+    oracle = PlainOracle(structure, range(many_classes.n), list(enumerate(many_classes.listed.truth)))
+    start = WarmStart(np.random.default_rng(0).normal(size=oracle.n_weights))
+    found = minimize(oracle, solver, C=1.0, tol=0.0, max_passes=max_passes, warm_start=start, random_state=0)
+    assert found.certificate.passes == max_passes
+    assert len(calls) == max_passes * many_classes.n
+
+
+@pytest.mark.parametrize("solver", [FrankWolfe(), NSlack()], ids=lambda solver: solver.name)
+def test_the_first_pass_of_a_start_from_weights_keeps_the_limit_of_time(solver: Any, many_classes: Case) -> None:
+    structure, seen = ListedStructure(many_classes.listed), []
+    original = structure.argmax
+
+    def argmax(x: int, w: Any, y_true: Any = None) -> Any:
+        if y_true is not None:
+            seen.append(x)
+            time.sleep(0.02)
+        return original(x, w, y_true)
+
+    structure.argmax = argmax  # type: ignore[method-assign]
+    oracle = PlainOracle(structure, range(many_classes.n), list(enumerate(many_classes.listed.truth)))
+    w = np.random.default_rng(0).normal(size=oracle.n_weights)
+    found = minimize(oracle, solver, C=1.0, tol=0.0, max_time=0.2, warm_start=WarmStart(w), random_state=0)
+    assert found.certificate.status is Status.TIME_LIMIT
+    assert found.certificate.dual <= found.certificate.primal
+    assert len(seen) < 1.8 * many_classes.n  # a part of the first pass, and that of the certificate

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -28,6 +29,11 @@ class Pace:
     size: int = _FIRST_CHUNK
     most: int = 1_000_000
 
+    def learn(self, size: int, seconds: float) -> None:
+        """A chunk of that size took so long."""
+        fits = int(min(max(size * min(_CHUNK_SECONDS / max(seconds, 1e-6), 8.0), 1), self.most))
+        self.size = fits if size == self.size else max(fits, self.size)  # a short rest says little
+
 
 def chunks(order: Ints, deadline: Deadline | None = None, pace: Pace | None = None) -> Iterator[Ints]:
     """Runs of ``order`` that each take about a third of a second, so that Ctrl-C and progress are served.
@@ -44,9 +50,7 @@ def chunks(order: Ints, deadline: Deadline | None = None, pace: Pace | None = No
         begin, size = time.perf_counter(), min(pace.size, len(order) - at)
         yield order[at : at + size]
         at += size
-        seconds = max(time.perf_counter() - begin, 1e-6)
-        fits = int(min(max(size * min(_CHUNK_SECONDS / seconds, 8.0), 1), pace.most))
-        pace.size = fits if size == pace.size else max(fits, pace.size)  # a short rest says little
+        pace.learn(size, time.perf_counter() - begin)
 
 
 def in_threads(
@@ -54,23 +58,40 @@ def in_threads(
 ) -> Iterator[_T]:
     """``run(lo, hi)`` over consecutive chunks in ``n_jobs`` threads; results in order, whatever their number.
 
+    Each chunk takes about a third of a second, and two for each thread are at work or wait: so limits are kept, and
+    results that nobody has taken yet are few.
+
     Raises
     ------
     OutOfTime
         Between two chunks, when the deadline has passed.
     """
+    pace = Pace(min(_FIRST_CHUNK, most), most)
     if n_jobs == 1:
-        for part in chunks(np.arange(n), deadline, Pace(min(_FIRST_CHUNK, most), most)):
+        for part in chunks(np.arange(n), deadline, pace):
             yield run(int(part[0]), int(part[-1]) + 1)
         return
-    size = min(max(1, -(-n // (8 * n_jobs))), most)
+
+    def timed(lo: int, hi: int) -> tuple[_T, int, float]:
+        begin = time.perf_counter()
+        return run(lo, hi), hi - lo, time.perf_counter() - begin
+
+    pending: deque[Future[tuple[_T, int, float]]] = deque()
+    at = done = 0
     with ThreadPoolExecutor(n_jobs) as pool:
-        pending = [pool.submit(run, lo, min(lo + size, n)) for lo in range(0, n, size)]
         try:
-            for k, job in enumerate(pending):
-                if k and deadline is not None:
+            while pending or at < n:
+                while at < n and len(pending) < 2 * n_jobs:
+                    # the rest is divided among all threads
+                    size = min(pace.size, max(1, -(-(n - at) // n_jobs)))
+                    pending.append(pool.submit(timed, at, min(at + size, n)))
+                    at += size
+                if done and deadline is not None:
                     deadline.check()
-                yield job.result()
+                result, size, seconds = pending.popleft().result()
+                pace.learn(size, seconds)
+                done += size
+                yield result
         finally:
             for job in pending:
                 job.cancel()

@@ -76,17 +76,9 @@ class _FrankWolfeRun(StructuredRun):
         self.options, self.task = options, task
         self.work = Work.start(task.oracle.n_weights, task.c, rule=_RULES[options.steps], averaged=options.average)
         self._visited_all = False
-        if task.warm is not None:
-            self._warm_start(task)
-
-    def _warm_start(self, task: Task) -> None:
-        assert task.warm is not None
-        if task.warm.planes is not None:
+        if task.warm is not None and task.warm.planes is not None:
             self.work.planes = task.warm.planes
             self.dual()
-        else:
-            task.oracle.evaluate(task.warm.w, task.examples, work=self.work, n_jobs=task.n_jobs)
-            sweep_until(task, self.work, task.examples, most=max(self.options.sweeps, 1), gap=0.0)
 
     def _permuted(self) -> NDArray[np.int64]:
         return self.task.rng.permutation(self.task.examples)
@@ -105,6 +97,11 @@ class _FrankWolfeRun(StructuredRun):
 
     def advance(self) -> Step:
         work, oracle = self.work, self.task.oracle
+        met = self.planes_of_warm_start(work)
+        if met is not None:
+            sweep_until(self.task, work, self.task.examples, most=max(self.options.sweeps, 1), gap=0.0)
+            dual = float(work.state[passes.DUAL])
+            return Step(1, met - dual, dual)
         work.stamp += 1
         work.state[passes.GAP] = 0.0
         oracle.frank_wolfe(work, self._order())

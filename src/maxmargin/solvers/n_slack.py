@@ -63,16 +63,18 @@ class _NSlackRun(StructuredRun):
         self.options, self.task = options, task
         self.work = Work.start(task.oracle.n_weights, task.c, rule=PAIRWISE)
         self.added = 0
-        if task.warm is not None:
-            if task.warm.planes is not None:
-                self.work.planes = task.warm.planes
-            else:
-                task.oracle.evaluate(task.warm.w, task.examples, work=self.work, n_jobs=task.n_jobs)
+        if task.warm is not None and task.warm.planes is not None:
+            self.work.planes = task.warm.planes
             self.dual()
             self._solve(task.examples, 0.0)
 
     def advance(self) -> Step:
         task, work = self.task, self.work
+        met = self.planes_of_warm_start(work)
+        if met is not None:
+            self._solve(task.examples, 0.0)
+            dual = float(work.state[passes.DUAL])
+            return Step(1, met - dual, dual)
         work.stamp += 1
         order = task.rng.permutation(task.examples)
         self.added = 0
