@@ -227,6 +227,18 @@ def test_options_that_do_not_belong_together(run: Run, ok: Run, two: str) -> Non
             "train two.svm --task binary --jobs 2",
             "--jobs cannot go with task binary; it is for multiclass with --multi",
         ),
+        (
+            "train two.svm --task binary --solver perceptron --tol 0.1",
+            "--tol cannot go with --solver perceptron, which ends when a pass meets no mistake, or at --max-passes",
+        ),
+        (
+            "train two.svm --solver averaged_perceptron --tol 0.1",
+            "--tol cannot go with --solver averaged_perceptron, which ends",
+        ),
+        (
+            "train two.svm --task binary --solver interior_point --seed 1",
+            "--seed cannot go with --solver interior_point, which draws nothing at random",
+        ),
         ("train two.svm --task binary --solver n_slack", "--solver n_slack cannot go with task binary, which has auto"),
         (
             "train two.svm --task binary --solver newton",

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from .messages import UsageError
-from .table import FREE_SOLVERS, MACHINE_SOLVERS, TASKS, Learner, takers
+from .table import FREE_SOLVERS, MACHINE_SOLVERS, TASKS, WITHOUT_MEANING, Learner, takers
 
 __all__ = ["KERNELS_WITH", "check_options", "choose", "form_of", "make", "parameters"]
 
@@ -106,6 +106,9 @@ def check_options(args: Namespace, task: str, format: str, learner: Learner, mod
         if values and value not in values:
             more = "" if _is_hard(args) else f" ({value}: {', '.join(takers(option, value).values())})"
             raise UsageError(f"{_spelt(option)} {value} cannot go with {here}, which has {', '.join(values)}{more}")
+    for option, (solvers, cause) in WITHOUT_MEANING.items():
+        if getattr(args, option) is not None and args.solver in solvers:
+            raise UsageError(f"{_spelt(option)} cannot go with --solver {args.solver}, which {cause}")
     if "kernel" in learner.options:
         _check_kernel(args, learner)
     elif "free" in learner.options.get("intercept", ()) and _is_free(args, model):  # Crammer-Singer

@@ -9,7 +9,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-__all__ = ["FORMATS", "MACHINE_SOLVERS", "TASKS", "Entry", "Learner", "serving", "takers", "task_of", "values_of"]
+__all__ = [
+    "FORMATS", "FREE_SOLVERS", "MACHINE_SOLVERS", "TASKS", "WITHOUT_MEANING", "Entry", "Learner", "serving", "takers",
+    "task_of", "values_of",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,15 @@ MACHINE_SOLVERS = ("auto", *_DUAL, *_FIRST_ORDER, *_PERCEPTRONS)
 FREE_SOLVERS = ("auto", "coordinate_ascent", "interior_point")  # of Crammer-Singer
 _PAIR_SOLVERS = ("auto", "newton", *_FIRST_ORDER)
 _HINGES = ("hinge", "squared_hinge")
+
+# options that say nothing to some solvers, and why
+WITHOUT_MEANING = {
+    "tol": (_PERCEPTRONS, "ends when a pass meets no mistake, or at --max-passes"),
+    "seed": (
+        ("interior_point", "newton", "block_smo", "projected_gradient", "one_slack", "bundle", "gradient_descent"),
+        "draws nothing at random",
+    ),
+}
 
 _LIMITS = dict.fromkeys(("tol", "max_passes", "max_time", "seed"), _ANY)
 _STRUCTURED = {"C": _ANY, **_LIMITS, "solver": _STRUCTURED_SOLVERS, "jobs": _ANY, "warm_start": _ANY}
