@@ -38,6 +38,7 @@ __all__ = [
 ]  # fmt: skip
 
 Reals = NDArray[np.float64]
+_WITH_DERIVATIVE = ("squared_hinge", "logistic", "exponential", "squared_epsilon_insensitive")
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -259,9 +260,15 @@ class MarginEstimator(BaseEstimator):
         """What to do about an early end."""
         if "perceptron" in certificate.solver and certificate.status is Status.PASS_LIMIT:
             return "Every pass made mistakes: raise max_passes, or take another solver if the data are not separable."
-        if certificate.solver == "gradient_descent" and certificate.status in (Status.PASS_LIMIT, Status.STANDSTILL):
+        ended = certificate.status in (Status.PASS_LIMIT, Status.STANDSTILL)
+        if certificate.solver == "gradient_descent" and ended and self._has_kinks:
             return f"{certificate.status.advice} Steps are short beside kinks of a loss: solver='bundle' is for those."
         return certificate.status.advice
+
+    @property
+    def _has_kinks(self) -> bool:
+        loss = getattr(self, "loss", None)
+        return loss not in _WITH_DERIVATIVE if isinstance(loss, str) else not getattr(loss, "smooth", False)
 
     def _forget(self, *names: str) -> None:
         """Drop attributes of an earlier fit with other parameters."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from maxmargin import (
     AUCClassifier,
@@ -20,6 +21,7 @@ from maxmargin import (
     SVMRanker,
     SVMRegressor,
     TreeSVM,
+    losses,
     svm_path,
 )
 from maxmargin._kernel_machine import kernel_solvers
@@ -237,3 +239,13 @@ def test_names_make_the_solvers_of_their_classes() -> None:
         assert type(MulticlassSVM(solver=name)._structured_solver()) is type(by_name(name))
         assert type(SequenceSVM(solver=name)._structured_solver()) is type(by_name(name))
     assert type(MulticlassSVM(solver="coordinate_ascent")._structured_solver()) is CrammerSinger
+
+
+@pytest.mark.parametrize(("loss", "kinks"), [("hinge", True), ("exponential", False), (losses.Logistic(), False)])
+def test_advice_on_kinks_is_for_losses_that_have_them(loss: Any, kinks: bool) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3)) * [1.0, 30.0, 0.01]
+    y = rng.integers(2, size=60)
+    with pytest.warns(ConvergenceWarning) as found:
+        SVMClassifier(100.0, loss=loss, solver="gradient_descent", max_passes=5, tol=1e-9).fit(X, y)
+    assert ("kinks" in str(found[0].message)) == kinks
