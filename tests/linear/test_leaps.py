@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from itertools import pairwise
 from typing import Any
 
@@ -9,9 +11,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 
 from linear.problems import EPSILON, INTERCEPTS, LOSSES, SCALE, Small
 from maxmargin import MulticlassSVM, SVMClassifier, SVMRegressor
+from maxmargin.solvers.base import Step
 from maxmargin.solvers.deadline import Deadline, OutOfTime
 from maxmargin.solvers.linear import face, selected_rows
 from maxmargin.solvers.linear.coordinate_ascent import CoordinateAscent
@@ -143,11 +147,39 @@ def test_two_rows_that_contradict_each_other_go_to_their_bounds() -> None:
 
 
 def test_where_nothing_is_free_to_move_there_is_no_leap() -> None:
-    leaps = Leaps()
-    assert leaps.products(0, 10, 10, np.inf) == 0
-    assert leaps.products(11, 20, 10, np.inf) == 0
-    assert leaps.products(10, 20, 10, np.inf) > 0
-    assert leaps.products(10, 20, 10, 2.0) == 0
+    leaps, rows = Leaps(), Rows(np.ones((20, 10)))
+    assert leaps.products(0, rows, 10, np.inf) == 0
+    assert leaps.products(11, rows, 10, np.inf) == 0
+    assert leaps.products(10, rows, 10, np.inf) > 0
+    assert leaps.products(10, rows, 10, 2.0) == 0
+
+
+def test_products_over_very_many_features_are_counted_as_what_they_cost() -> None:
+    wide = Rows(sp.csr_matrix((np.ones(40), (np.arange(40) % 20, np.arange(40))), (20, 4000)))
+    leaps, step = Leaps(), Step(1, 0.0, 0.0)
+    most = leaps.products(10, wide, 4000, np.inf)
+    leaps.count(step, most)
+    assert step.passes == 1 + math.ceil(most * (0.5 + 100.0))
+    assert leaps.products(10, wide, 4000, 500.0) == 0
+
+
+@pytest.mark.parametrize("scale", [1.0, 10.0])
+@pytest.mark.parametrize("squared", [False, True])
+def test_numbers_too_small_for_their_squares(squared: bool, scale: float) -> None:
+    loss = "squared_epsilon_insensitive" if squared else "epsilon_insensitive"
+    for C, X, y in (
+        (1e30, [[1.0, 1.0, 0.0]] * 2, [1e-100, -1e-100]),
+        (1.0, [[1e56, 1e56, 0.0]] * 3, [1e-95, -1e-95, 3e-95]),
+    ):
+        for intercept in (False, True):
+            model = SVMRegressor(
+                C, loss=loss, epsilon=0, fit_intercept=intercept, solver="coordinate_ascent", tol=1e-9, max_passes=100
+            )
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                model.fit(np.array(X), scale * np.array(y))
+            assert np.isfinite(model.certificate_.primal)
+            assert model.certificate_.dual <= model.certificate_.primal
 
 
 def solve(problem: Small, tol: float = 1e-5, max_passes: int = 3000, **options: Any) -> Result:

@@ -33,7 +33,7 @@ def conjugate_gradients(
     Returns
     -------
     tuple of (p, products, reached)
-        ``reached`` says whether that part was reached.
+        ``reached`` says whether that part was reached. Where a product shows no curvature, the way ends before it.
     """
     p, r = np.zeros_like(b), b
     z = scale * r
@@ -44,7 +44,10 @@ def conjugate_gradients(
         if rz <= enough:
             return p, k, True
         image = product(direction)
-        alpha = rz / float(direction @ image)
+        bend = float(direction @ image)
+        if not bend > 0.0:  # rounding, or numbers too small for their squares
+            return p, k + 1, False
+        alpha = rz / bend
         p += alpha * direction
         r = r - alpha * image
         z = scale * r

@@ -57,7 +57,8 @@ def _visit(data, indices, indptr, width, sign, margin, upper, ridge, norm2, a, w
     the pass before.
     """
     constant, shift = state[_CONSTANT], state[_SHIFT]
-    gap, gain, total, response = 0.0, 0.0, 0.0, 0.0
+    # sums go on where the chunk before has ended: so they are the same wherever a pass is cut
+    gap, gain, total, response = state[_GAP], state[_GAIN], state[_SUM], state[_RESPONSE]
     high, low = state[_HIGH], state[_LOW]
     highest, lowest = limits[0], limits[1]
     last, end = len(w) - 1, len(order) - 1
@@ -125,11 +126,9 @@ def _visit(data, indices, indptr, width, sign, margin, upper, ridge, norm2, a, w
                 w[last] += constant * moved
             total += moved
         promising[k] = worth
-    state[_GAP] += gap
-    state[_GAIN] += gain
+    state[_GAP], state[_GAIN] = gap, gain
     state[_HIGH], state[_LOW] = high, low
-    state[_SUM] += total
-    state[_RESPONSE] += response
+    state[_SUM], state[_RESPONSE] = total, response
 
 
 @compiled
@@ -245,7 +244,7 @@ class _CoordinateRun(Run):
             a -= a.min(1)[:, None]
             state[_GAIN] = terms.gain(a)
         free: NDArray[np.bool_] = (a > 0.0) & (a < terms.upper)
-        most = self.leaps.products(int(free.any(1).sum()), len(a), len(self.w), self.passes_left)
+        most = self.leaps.products(int(free.any(1).sum()), task.rows, len(self.w), self.passes_left)
         if not most:
             return
         constant = float(state[_CONSTANT])

@@ -283,7 +283,8 @@ def _visit(
     """
     most = len(costs)
     g, change, changed = np.empty(most), np.empty(most), np.empty(most, np.int64)
-    gap, gain, worst, end = 0.0, 0.0, state[_VIOLATION], len(order) - 1
+    # sums go on where the chunk before has ended: so they are the same wherever a pass is cut
+    gap, gain, worst, end = state[_GAP], state[GAIN], state[_VIOLATION], len(order) - 1
     for q in range(len(order)):
         i = np.uint64(order[q])
         soon = order[min(q + AHEAD, end)]
@@ -341,8 +342,7 @@ def _visit(
                     n -= 1
                     mine[j], mine[n] = mine[n], k
             at_work[i] = n
-    state[_GAP] += gap
-    state[GAIN] += gain
+    state[_GAP], state[GAIN] = gap, gain
     state[_VIOLATION] = worst
 
 
@@ -462,7 +462,7 @@ class CrammerSingerRun(Run):
         """Conjugate gradients along the free dual variables, counted with the pass before."""
         task, a = self.task, self.a
         shared = np.flatnonzero((a > 0.0).sum(1) > 1)
-        most = self.leaps.products(len(shared), len(a), self.W.size, self.passes_left)
+        most = self.leaps.products(len(shared), task.rows, self.W.size, self.passes_left)
         if not most:
             return
         W, costs = self.W if task.rows.sparse else self.W.T, task.costs[task.target[shared]]

@@ -1,10 +1,11 @@
 """Leaps of dual coordinate ascent: conjugate gradients along the dual variables that are strictly inside their bounds.
 
 Where rows depend on one another, or contradict each other, and ``C`` is large, single steps undo each other, and passes
-go on without end. But by then most variables have found the bound that they stay at, and along the others, the face of
-the box on which the point lies, the dual is a quadratic of which conjugate gradients find the maximum in a few dozen
-products. Its way is projected back onto the box; passes after it find the next face. Source: Moré and Toraldo (SIAM
-Journal on Optimization 1991), algorithm GPCG, with coordinate ascent in the place of gradient projection.
+go on without end. By then most variables have found the bound that they stay at, and along the others, the face of the
+box on which the point lies, the dual is a quadratic of which conjugate gradients find the maximum in a few dozen
+products. The way is projected back onto the box; passes after it find the next face. Rows with free variables must be
+no more than weights. Source: Moré and Toraldo (SIAM Journal on Optimization 1991), algorithm GPCG, with coordinate
+ascent in the place of gradient projection.
 Memory beyond that of coordinate ascent: a few numbers for each free variable and feature, and a copy of the rows with
 free variables where rows are sparse.
 """
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 
 from ..base import Step
 from ..truncated import conjugate_gradients
+from .rows import Rows
 
 __all__ = ["Face", "Leaps", "leap"]
 
@@ -76,16 +78,17 @@ class Leaps:
         self._cost += cost
         return self._cost >= self._next
 
-    def products(self, rows: int, of: int, width: int, passes_left: float) -> int:
-        """How many products with some of all rows a leap may take: 0 where there are none, or where it will not pay.
+    def products(self, chosen: int, rows: Rows, n_weights: int, passes_left: float) -> int:
+        """How many products with some of the rows a leap may take: 0 where there are none, or where it will not pay.
 
-        Where rows with free variables are more than weights, most of them have not found their bounds yet, and passes
-        do that sooner (measured on a9a).
+        A product reads the rows chosen as a pass does, and goes over the features besides. Where rows with free
+        variables are more than weights, most of them have not found their bounds yet, and passes do that sooner
+        (measured on a9a).
         """
         self._next = self._cost + self._wait
-        if not 0 < rows <= width:
+        if not 0 < chosen <= n_weights:
             return 0
-        self._share = rows / of
+        self._share = chosen / rows.shape[0] + rows.shape[1] / max(rows.entries, 1)
         left = (passes_left - 2.0) / self._share - _TRIES  # the pass before it, and a look at where it ends
         return int(max(min(max(float(_LEAST), _SHARE * self._cost / self._share), left), 0.0))
 
