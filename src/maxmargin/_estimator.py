@@ -32,9 +32,9 @@ from .status import Status
 from .structures.values import as_reals, loss_fault
 
 __all__ = [
-    "LabelIndex", "MarginEstimator", "check_bool", "check_label", "check_lengths", "check_number", "check_one_kind",
-    "check_sample_weight", "check_targets", "choose_solver", "costs_of_labels", "labels_as_given", "resolve_n_jobs",
-    "undone_if_failed", "warn_caller",
+    "LabelIndex", "MarginEstimator", "by_position", "check_bool", "check_label", "check_lengths", "check_number",
+    "check_one_kind", "check_sample_weight", "check_targets", "choose_solver", "costs_of_labels", "labels_as_given",
+    "resolve_n_jobs", "undone_if_failed", "warn_caller",
 ]  # fmt: skip
 
 Reals = NDArray[np.float64]
@@ -569,6 +569,11 @@ def check_lengths(X: Any, y: Any, what: str = "sequences") -> None:
         raise DataError(f"X has {n} {what} and y has {n_outputs}; they must be equal")
     if n == 0:
         raise DataError("X is empty: there is nothing to learn from")
+
+
+def by_position(values: Any) -> Any:
+    """A list of the entries of a pandas Series, which is indexed by its labels; all else as it is."""
+    return list(values) if hasattr(values, "iloc") and getattr(values, "ndim", 0) == 1 else values
 
 
 def _count(values: Any, name: str, what: str) -> int:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from ._estimator import LabelIndex, check_lengths, check_sample_weight, undone_if_failed
+from ._estimator import LabelIndex, by_position, check_lengths, check_sample_weight, undone_if_failed
 from ._given_labels import labels_of
 from .decoders.viterbi import viterbi
 from .errors import DataError
@@ -106,6 +106,7 @@ class GenerativeHMM(BaseEstimator):
             For invalid parameters or data: says which sequence and what to do.
         """
         self._check_parameters()
+        X, y = by_position(X), by_position(y)
         check_lengths(X, y)
         weight = check_sample_weight(sample_weight, len(X))
         if weight is not None and not weight.all():

@@ -243,7 +243,10 @@ class Logistic(MarginLoss):
     def conjugate(self, u: ArrayLike) -> Reals:
         u = _reals(u)
         share = np.clip(-u / self._unit, 0.0, 1.0)
-        return self._finite(u, self._unit * (_entropy(share) + _entropy(1.0 - share)))
+        rest = 1.0 - share
+        # not the logarithm of a rest that is rounded already: beside small shares that is all there is
+        other = np.where(rest > 0.0, rest * np.log1p(-np.where(rest > 0.0, share, 0.0)), 0.0)
+        return self._finite(u, self._unit * (_entropy(share) + other))
 
     def __repr__(self) -> str:
         return f"Logistic(base={self.base:g})" if self.base != math.e else "Logistic()"

@@ -17,6 +17,7 @@ from ._completion import Completion
 from ._estimator import (
     LabelIndex,
     MarginEstimator,
+    by_position,
     check_lengths,
     check_number,
     check_sample_weight,
@@ -200,6 +201,7 @@ class SequenceSVM(MarginEstimator):
         self._check_parameters()
         check_number(self, "min_count", low=1, integral=True)
         check_number(self, "completion_rounds", low=0, integral=True)
+        X, y = by_position(X), by_position(y)
         check_lengths(X, y)
         weight = check_sample_weight(sample_weight, len(X))
         tokens, index = self._training_tokens(X, weight)

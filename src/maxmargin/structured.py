@@ -9,7 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ._estimator import MarginEstimator, check_lengths, check_sample_weight, resolve_n_jobs, undone_if_failed
+from ._estimator import (
+    MarginEstimator,
+    by_position,
+    check_lengths,
+    check_sample_weight,
+    resolve_n_jobs,
+    undone_if_failed,
+)
 from .structures.base import Structure
 from .structures.plain import check_is_structure, checked_loss, checked_output, tell_example
 
@@ -110,6 +117,7 @@ class StructuredSVM(MarginEstimator):
         from .solvers.oracle import make_oracle
 
         self._check_parameters()
+        X, y = by_position(X), by_position(y)
         check_lengths(X, y, "examples")
         weight = check_sample_weight(sample_weight, len(y))
         oracle, _ = make_oracle(self.structure, X, y)
@@ -136,7 +144,7 @@ class StructuredSVM(MarginEstimator):
             return [self._answer(i, x, w) for i, x in enumerate(X)]
         from .solvers.compiled_oracle import decode_all
 
-        encoded = self.structure.encode(X)
+        encoded = self.structure.encode(by_position(X))
         start = np.arange(encoded.n_examples + 1) * encoded.n_output
         outs, _ = decode_all(self.structure, encoded, self.coef_, start, n_jobs=resolve_n_jobs(self.n_jobs))
         return [self.structure.output(encoded, i, outs[start[i] : start[i + 1]]) for i in range(encoded.n_examples)]

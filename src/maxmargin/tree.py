@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._estimator import (
     MarginEstimator,
+    by_position,
     check_lengths,
     check_number,
     check_sample_weight,
@@ -161,6 +162,7 @@ class TreeSVM(MarginEstimator):
         self._check_parameters()
         check_number(self, "min_count", low=1, integral=True)
         check_number(self, "horizontal", low=0, integral=True)
+        X, y = by_position(X), by_position(y)
         _check_trees(X, y)
         weight = check_sample_weight(sample_weight, len(X))
         if weight is not None and (weight == 0).any():  # as if they had not been given

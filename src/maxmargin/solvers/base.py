@@ -219,6 +219,9 @@ class Run(ABC):
     label = ""
     """Name of the algorithm at work, where the solver chooses among several."""
 
+    looks_at_start = False
+    """Whether the weights of a warm start are evaluated before the first pass: it keeps the planes that it meets."""
+
     keeps_best = True
     """Whether the best objective met is worth more than the last weights."""
 
@@ -255,7 +258,6 @@ class StructuredRun(Run):
     """One run on a structured problem."""
 
     task: Task
-    _begun = False
 
     def most_violated(self, w: Reals, work: Work, *, risk: bool = False) -> Evaluation:
         """An evaluation whose planes join the working set: the calls of the decoder are not wasted.
@@ -270,21 +272,6 @@ class StructuredRun(Run):
         found = task.oracle.evaluate(w, task.examples, work=work, risk=risk, n_jobs=task.n_jobs)
         task.oracle.check_maximum(task.examples, found.slack, cached)
         return found
-
-    def planes_of_warm_start(self, work: Work) -> float | None:
-        """The first pass of a start from weights alone: what the decoder finds for them joins the working set.
-
-        Returns
-        -------
-        float or None
-            Their objective; None where there is no such start, or where it has been made.
-        """
-        task, warm = self.task, self.task.warm
-        if self._begun or warm is None or warm.planes is not None:
-            return None
-        found = task.oracle.evaluate(warm.w, task.examples, work=work, n_jobs=task.n_jobs)
-        self._begun = True
-        return task.penalty(warm.w) + float(task.c[task.examples] @ found.slack)
 
     def cached_objective(self, w: Reals, work: Work) -> float:
         """The objective of weights by the planes of the working set alone: no more than by those of all outputs."""

@@ -79,6 +79,7 @@ class _FrankWolfeRun(StructuredRun):
         if task.warm is not None and task.warm.planes is not None:
             self.work.planes = task.warm.planes
             self.dual()
+        self.looks_at_start = task.warm is not None and task.warm.planes is None
 
     def _permuted(self) -> NDArray[np.int64]:
         return self.task.rng.permutation(self.task.examples)
@@ -97,11 +98,9 @@ class _FrankWolfeRun(StructuredRun):
 
     def advance(self) -> Step:
         work, oracle = self.work, self.task.oracle
-        met = self.planes_of_warm_start(work)
-        if met is not None:
+        if self.looks_at_start:
             sweep_until(self.task, work, self.task.examples, most=max(self.options.sweeps, 1), gap=0.0)
-            dual = float(work.state[passes.DUAL])
-            return Step(1, met - dual, dual)
+            self.looks_at_start = False
         work.stamp += 1
         work.state[passes.GAP] = 0.0
         oracle.frank_wolfe(work, self._order())

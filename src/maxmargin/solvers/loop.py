@@ -364,6 +364,16 @@ class _Loop:
                 return reached
             if stopped:
                 return Status.STOPPED
+        elif warm is not None and run.looks_at_start:  # what is found there joins the working set
+            self._evaluate(run, weights=warm.w)
+            self.history.append(self._best_record())
+            stopped = self._call(run, warm.w)
+            if reached := self._reached():
+                return reached
+            if stopped:
+                return Status.STOPPED
+            if self.passes + 2 > self.max_passes:
+                return Status.PASS_LIMIT
         while True:
             self._keep_best()
             run.passes_left = self.max_passes - 1 - self.passes  # one is the certificate's
@@ -475,6 +485,8 @@ class _Loop:
         least = run.at_least(warm.w)
         if least is None:
             return None
+        if not self.history:  # it ended before there was anything else
+            return warm.w.copy()
         self._keep_best()
         if open_end:
             self.best_dual = max(self.best_dual, run.dual())
@@ -519,10 +531,10 @@ class _Loop:
     def _record(self, certificate: Certificate) -> Record:
         return Record(self.passes, self._seconds(), certificate.primal, certificate.dual, True)
 
-    def _call(self, run: Run) -> bool:
+    def _call(self, run: Run, weights: Reals | None = None) -> bool:
         if self.callback is None:
             return False
-        w = run.weights().view()
+        w = (run.weights() if weights is None else weights).view()
         w.flags.writeable = False
         return bool(self.callback(self.history[-1], w))
 

@@ -66,15 +66,14 @@ class _NSlackRun(StructuredRun):
         if task.warm is not None and task.warm.planes is not None:
             self.work.planes = task.warm.planes
             self.dual()
-            self._solve(task.examples, 0.0)
+        self.solved = task.warm is None  # the program over the planes of a warm start
+        self.looks_at_start = task.warm is not None and task.warm.planes is None
 
     def advance(self) -> Step:
         task, work = self.task, self.work
-        met = self.planes_of_warm_start(work)
-        if met is not None:
+        if not self.solved:
             self._solve(task.examples, 0.0)
-            dual = float(work.state[passes.DUAL])
-            return Step(1, met - dual, dual)
+            self.solved = True
         work.stamp += 1
         order = task.rng.permutation(task.examples)
         self.added = 0

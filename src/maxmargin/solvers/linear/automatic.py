@@ -219,6 +219,8 @@ def passes_to_go(gaps: list[float], tol: float) -> float:
     now, before = gaps[-1], gaps[len(gaps) // 2]
     if now <= tol:
         return 0.0
+    if len(gaps) < 3:
+        return math.inf
     rate = (math.log(max(before, 1e-300)) - math.log(now)) / (len(gaps) - 1 - len(gaps) // 2)
     return math.log(now / max(tol, 1e-300)) / rate if rate > 1e-12 else math.inf
 
