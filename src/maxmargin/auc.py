@@ -13,7 +13,7 @@ from ._class_labels import Classifier, ClassLabels, classes_in, classes_part
 from ._estimator import MarginEstimator, undone_if_failed
 from ._machine import counted
 from ._notes import about_contradictions, about_order, about_scales
-from .ranking import FOR_PAIRS, PAIR_SOLVERS, pair_solver, reason_of
+from .ranking import FOR_PAIRS, PAIR_SOLVERS, pair_solver
 from .solvers.base import WarmStart
 from .solvers.linear.rows import Rows
 from .solvers.loop import Result, run_to_tolerance
@@ -179,7 +179,7 @@ class AUCClassifier(Classifier, MarginEstimator):
             cost *= (factors / factors.max())[number]
         self.intercept_ = np.array([-best_threshold(rows.scores(result.w), number == 1, cost)])
         self._keep_notes(self._notes(X, order, number, weight, result))
-        self.solver_reason_ = reason_of(self, result)
+        self.solver_reason_ = result.reason
         self._finish(result)
         return self
 

@@ -30,6 +30,7 @@ from .solvers.linear.rows import Rows
 from .solvers.linear.separation import Conflict
 from .solvers.loop import Result, check_costs, run_to_tolerance
 from .solvers.one_slack import OneSlack
+from .solvers.ranking.automatic import FOR_PAIRS, Automatic
 from .solvers.ranking.comparisons import difference_task
 from .solvers.ranking.hard import enough_for, pose, refuse
 from .solvers.ranking.newton import TruncatedNewton
@@ -41,11 +42,10 @@ from .status import Status
 from .structures.base import check_magnitude
 from .structures.values import as_reals, check_sparse
 
-__all__ = ["FOR_PAIRS", "PAIR_SOLVERS", "SVMRanker", "pair_solver", "reason_of"]
+__all__ = ["FOR_PAIRS", "PAIR_SOLVERS", "SVMRanker", "pair_solver"]
 
-FOR_PAIRS = "losses over all pairs are smoothed for Newton's method"
 PAIR_SOLVERS: dict[str, Any] = {
-    "auto": TruncatedNewton(),
+    "auto": Automatic(),
     "newton": TruncatedNewton(),
     "one_slack": OneSlack(),
     "bundle": Bundle(),
@@ -76,12 +76,6 @@ def pair_solver(estimator: MarginEstimator) -> Any:
     return choose_solver(estimator, PAIR_SOLVERS.__getitem__, "ranking")
 
 
-def reason_of(estimator: MarginEstimator, result: Result) -> str:
-    """Why that solver was taken."""
-    auto = isinstance(estimator.solver, str) and estimator.solver == "auto"
-    return FOR_PAIRS if auto else result.reason
-
-
 class SVMRanker(MarginEstimator):
     """Linear ranking SVM with a certificate.
 
@@ -110,7 +104,8 @@ class SVMRanker(MarginEstimator):
     max_time : float, optional
         Seconds of solving; with ``C=inf`` as ``max_passes``.
     solver : str or solver object, default="auto"
-        ``"auto"`` is ``"newton"``, Newton's method on a smoothed hinge (:mod:`maxmargin.solvers.ranking.newton`);
+        ``"newton"`` is Newton's method on a smoothed hinge (:mod:`maxmargin.solvers.ranking.newton`), and ``"auto"``
+        goes on with ``"bundle"`` where that is slow or stands still; ``solver_reason_`` says why;
         ``"one_slack"`` is the cutting planes of SVM-rank, and ``"bundle"`` looks for better places for them
         (:mod:`maxmargin.solvers.bundle`); ``"gradient_descent"``, ``"subgradient"`` and ``"pegasos"`` are first-order
         methods, of which the stochastic ones take one query for one example. Of :meth:`fit_comparisons`, and of the
@@ -267,7 +262,7 @@ class SVMRanker(MarginEstimator):
         self._forget("items_", "strengths_", "_streams", "n_samples_seen_")
         least = float(factor.min()) * float(queries.weight.min()) ** 2  # of a pair
         self._keep_notes(self._notes(X, result, float(factor @ queries.pairs), least))
-        self.solver_reason_ = reason_of(self, result) if not self._hard else result.reason
+        self.solver_reason_ = result.reason
         self._finish(result)
         return self
 

@@ -28,7 +28,7 @@ from .newton import Newton
 from .normal_equations import passes_for_matrix
 from .task import LinearTask
 
-__all__ = ["Automatic"]
+__all__ = ["Automatic", "First", "Switching"]
 
 Reals = NDArray[np.float64]
 _FIRST_LOOK = 8
@@ -43,18 +43,18 @@ _LESS = 0.99
 _OF_NEWTON = 100.0  # passes: most losses take a few dozen, and the bundle method as many again
 
 
-class _First(NamedTuple):
-    """What is said of the method that comes first."""
+class First(NamedTuple):
+    """What is said of the method that comes first: its name, why it does, and what makes it slow."""
 
     name: str
     reason: str
     slow: str
 
 
-_SWEEPS = _First(
+_SWEEPS = First(
     "coordinate ascent", "its passes are cheap and it converges fast here", "unscaled features or a large C"
 )
-_OWN = _First("Newton's method", "the loss is smooth and no sum of hinges", "curvature that vanishes, or a large C")
+_OWN = First("Newton's method", "the loss is smooth and no sum of hinges", "curvature that vanishes, or a large C")
 
 
 @dataclass(frozen=True)
@@ -73,14 +73,14 @@ class Automatic:
     def start(self, task: LinearTask | MulticlassTask) -> Run:
         """Begin a run."""
         if isinstance(task, MulticlassTask):
-            return _Switching(task, CrammerSinger(), MulticlassInteriorPoint(), multiclass_in_passes(task))
+            return Switching(task, CrammerSinger(), MulticlassInteriorPoint(), multiclass_in_passes(task))
         if isinstance(task.terms, Terms):
             budget = interior_point_in_passes(task)
             if task.terms.squared and budget == math.inf:  # too many features for the one, not for the other
-                return _Switching(task, CoordinateAscent(), Newton(), _MOST, first_look=_LATE)
-            return _Switching(task, CoordinateAscent(), InteriorPoint(), budget)
+                return Switching(task, CoordinateAscent(), Newton(), _MOST, first_look=_LATE)
+            return Switching(task, CoordinateAscent(), InteriorPoint(), budget)
         if task.terms.smooth and type(task.terms.loss) not in (Logistic, Exponential):
-            return _Switching(task, Newton(), Bundle(), _OF_NEWTON, _OWN)
+            return Switching(task, Newton(), Bundle(), _OF_NEWTON, _OWN)
         run: Run = (Newton() if task.terms.smooth else Bundle()).start(task)
         run.reason = _OWN.reason if task.terms.smooth else "the loss has kinks and no sum of hinges"
         return run
@@ -89,8 +89,10 @@ class Automatic:
 class _Left(Run):
     """A run that has been left: its answer, without all else that it took."""
 
-    def __init__(self, task: LinearTask | MulticlassTask, w: Reals, value: float) -> None:
-        self.task: Any = task
+    task: Any
+
+    def __init__(self, task: Any, w: Reals, value: float) -> None:
+        self.task = task
         self.w, self.value = w, value
 
     def advance(self) -> Step:
@@ -103,18 +105,18 @@ class _Left(Run):
         return self.value
 
 
-class _Switching(Run):
+class Switching(Run):
     """``first`` has cheap passes, as coordinate ascent; ``second``, as interior point, costs ``budget`` of them."""
 
     task: Any
 
     def __init__(
         self,
-        task: LinearTask | MulticlassTask,
+        task: Any,
         first: Solver,
         second: Solver,
         budget: float,
-        told: _First = _SWEEPS,
+        told: First = _SWEEPS,
         first_look: int = _FIRST_LOOK,
     ) -> None:
         self.task, self.told, self.first_look = task, told, first_look
@@ -162,7 +164,7 @@ class _Switching(Run):
         objective, best = min(((task.objective(w), w) for w in known), key=lambda pair: pair[0])
         self.before = (best, objective, value)
         self.run = _Left(task, best, value)
-        if isinstance(task, LinearTask):
+        if not isinstance(task, MulticlassTask):
             task.warm = WarmStart(best)  # better to begin with than any simple ones
         self.run = self.second.start(task)
         self.label = self.second.name
@@ -203,7 +205,7 @@ class _Switching(Run):
         return value
 
 
-def _is_easier(task: LinearTask | MulticlassTask) -> bool:
+def _is_easier(task: Any) -> bool:
     """Whether coordinate ascent may be the shorter way although the fit to begin with left it.
 
     Of several classes where ``C`` has fallen: a step of the other method costs some dozen passes there.

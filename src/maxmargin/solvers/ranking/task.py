@@ -94,6 +94,10 @@ class RankingTask:
         """``1/2 |w|^2``."""
         return 0.5 * float(w @ w)
 
+    def objective(self, w: Reals) -> float:
+        """``P(w)``."""
+        return self.penalty(w) + float(PairLoss(self, self.scores(w)).cost.sum())
+
     def scores(self, w: Reals) -> Reals:
         """Scores of the documents in the order of the queries, with mean 0 in every query.
 
