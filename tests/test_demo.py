@@ -215,3 +215,42 @@ def test_steps_show_signs_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(KeyboardInterrupt), Console(out).step("more:"):
         raise KeyboardInterrupt
     assert out.getvalue().endswith(" stopped\n")
+
+
+def interrupted_by(name: str) -> Any:
+    """What stands in for saving a picture: Ctrl-C when it is the turn of this one."""
+
+    def save(self: Any, path: Path, **options: Any) -> None:
+        if path.name == name:
+            raise KeyboardInterrupt
+        path.write_bytes(b"")
+
+    return save
+
+
+@pytest.mark.usefixtures("tiny")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_an_interruption_says_which_files_were_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("matplotlib")
+    from maxmargin.cli import main
+    from maxmargin.plots._base import Display
+
+    monkeypatch.setattr(Display, "save", interrupted_by("gap.png"))
+    status = main(["demo", "--quick", "--output", str(tmp_path)])
+    written = [str(tmp_path / name) for name in ("figures.json", "passes.csv", "readings.png", "transitions.png")]
+    said = capsys.readouterr().err
+    assert status == 130
+    assert said.endswith(f"interrupted; these files were written: {', '.join(written)}\n")
+    assert sorted(map(str, tmp_path.iterdir())) == written
+
+
+def test_an_early_interruption_says_that_nothing_was_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*args: Any) -> None:
+        raise KeyboardInterrupt("SequenceSVM.fit was interrupted; it keeps the best model so far")
+
+    monkeypatch.setattr(demo, "make_parts", stop)
+    with pytest.raises(KeyboardInterrupt, match="^interrupted; nothing was written$"):
+        run_demo(tmp_path, quick=True, out=io.StringIO())
+    assert not list(tmp_path.iterdir())

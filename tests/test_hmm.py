@@ -212,6 +212,44 @@ def test_a_feature_that_never_varies_does_no_harm() -> None:
     assert model.predict(X) == [["a", "b", "a", "b"]]
 
 
+@pytest.mark.parametrize("value", [0.1, 1e4, 1e5, -1e9, 1e15])
+def test_a_constant_column_has_no_effect(value: float, rng: np.random.Generator) -> None:
+    X, y = sample(rng, 20)
+    weight = rng.uniform(0.5, 2.0, len(X))
+    plain = GenerativeHMM(emission="gaussian").fit(X, y, weight)
+    wide = [np.column_stack([x, np.full(len(x), value)]) for x in X]
+    model = GenerativeHMM(emission="gaussian").fit(wide, y, weight)
+    assert not model.emission_[-1].any()
+    np.testing.assert_allclose(model.emission_[:-1], plain.emission_, rtol=1e-12, atol=1e-12)
+    for with_it, without in zip(model.potentials(wide), plain.potentials(X)):
+        np.testing.assert_allclose(with_it, without, rtol=0, atol=1e-12)
+
+
+def test_features_far_from_0_are_as_those_around_it(rng: np.random.Generator) -> None:
+    X, y = sample(rng, 20)
+    plain, far = (GenerativeHMM(emission="gaussian").fit([x + by for x in X], y) for by in (0.0, 2.0**30))
+    assert far.predict([x + 2.0**30 for x in X]) == plain.predict(X)
+    np.testing.assert_allclose(far.emission_, plain.emission_, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("columns", [[0.0, 0.0], [5.0, 1e5], [0.1, 0.3]])
+def test_constant_columns_alone_say_nothing(columns: list[float]) -> None:
+    X = [np.tile(columns, (7, 1))]
+    model = GenerativeHMM(emission="gaussian").fit(X, [["a", "b", "b", "a", "a", "a", "b"]])
+    assert not model.emission_.any()
+    assert not model.bias_.any()
+    assert len(model.predict(X)[0]) == 7
+
+
+@pytest.mark.filterwarnings("error")
+def test_features_that_vary_between_labels_alone_have_finite_weights() -> None:
+    X, y = [np.array([[0.0, 7.0], [1e12, 7.0], [0.0, 7.0], [1e12, 7.0]])], [["a", "b", "a", "b"]]
+    model = GenerativeHMM(emission="gaussian").fit(X, y)
+    assert np.isfinite(model.emission_).all()
+    assert model.predict(X) == y
+
+
 GOOD = ([np.eye(2), np.eye(2)], [["a", "b"], ["b", "a"]])
 
 
@@ -221,6 +259,11 @@ GOOD = ([np.eye(2), np.eye(2)], [["a", "b"], ["b", "a"]])
         ({"emission": "poisson"}, *GOOD, "emission must be 'bernoulli', 'multinomial' or 'gaussian', not 'poisson'"),
         ({"smoothing": 0.0}, *GOOD, "smoothing must be a finite number above 0"),
         ({"smoothing": math.nan}, *GOOD, "smoothing must be a finite number above 0"),
+        ({"emission": ["gaussian"]}, *GOOD, "emission must be 'bernoulli', 'multinomial' or 'gaussian', not ['gauss"),
+        ({"smoothing": "a"}, *GOOD, "smoothing must be a finite number above 0, not 'a'"),
+        ({"smoothing": None}, *GOOD, "smoothing must be a finite number above 0, not None"),
+        ({"smoothing": 10**400}, *GOOD, "smoothing must be a finite number above 0, not 1000"),
+        ({"threshold": "a"}, *GOOD, "threshold must be a finite number, not 'a'"),
         ({"threshold": math.inf}, *GOOD, "threshold must be a finite number"),
         ({}, [np.eye(2)], GOOD[1], "X has 1 sequences and y has 2"),
         ({}, GOOD[0], [["a", "b"], ["b"]], "sequence 1 has 2 tokens but 1 labels"),

@@ -644,3 +644,54 @@ def test_equal_losses_are_equal() -> None:
     assert (repr(Logistic()), repr(Logistic(2.0)), repr(Hinge())) == ("Logistic()", "Logistic(base=2)", "Hinge()")
     assert repr(own) == "CustomLoss(name='huber_hinge')"
     assert repr(SquaredEpsilonInsensitive(0.5)) == "SquaredEpsilonInsensitive(epsilon=0.5)"
+
+
+LOGISTIC = Logistic()
+FLAT_AND_CURVED = CustomLoss(  # a bend with jumps at 0 and 1
+    lambda t: np.where(t > 1.0, 0.0, np.where(t < 0.0, 0.5 - t, 0.5 * (1.0 - t) ** 2)),
+    lambda t: np.clip(t - 1.0, -1.0, 0.0),
+    lambda t: np.where((t >= 0.0) & (t <= 1.0), 1.0, 0.0),
+)
+
+
+@pytest.mark.parametrize(
+    ("bend", "message"),
+    [
+        (np.zeros_like, "the bend at 0 is 0, but the slope changes there at a rate of 0.25"),
+        (lambda t: np.full_like(t, 1e6), r"the bend at 0 is 1e\+06, but the slope changes there at a rate of 0.25"),
+        (lambda t: np.where(t > 2.0, 0.0, LOGISTIC.curvature(t)), "the bend at 2.0[0-9]* is 0, but the slope changes"),
+        (lambda t: 2.0 * LOGISTIC.curvature(t), "the bend at 0 is 0.5, but"),
+    ],
+)
+def test_a_bend_that_is_not_that_of_the_slope_is_refused(bend: Any, message: str) -> None:
+    with pytest.raises(DataError, match="^loss 'odd': " + message):
+        CustomLoss(LOGISTIC.value, LOGISTIC.derivative, bend, name="odd")
+    members = {"value": LOGISTIC.value, "derivative": LOGISTIC.derivative, "conjugate": LOGISTIC.conjugate}
+    own = type("Odd", (MarginLoss,), {"name": "odd", "smoothness": 0.25, "slopes": (-1.0, 0.0)})
+    for name, function in (members | {"curvature": bend}).items():
+        setattr(own, name, staticmethod(function))
+    own.__abstractmethods__ = frozenset()  # type: ignore[attr-defined]
+    with pytest.raises(DataError, match="^loss 'odd': " + message):
+        margin_loss(own())
+
+
+@pytest.mark.parametrize("grid", [(-30.0, 30.0), (-1e-3, 1e-3), (-1e5, 3e4), (-0.7, 1.9)])
+def test_bends_that_are_right_are_taken_on_any_grid(grid: tuple[float, float]) -> None:
+    for loss in (LOGISTIC, SquaredHinge(), FLAT_AND_CURVED):
+        for scale in (1e-20, 1.0, 1e20):
+            functions = [
+                lambda t, f=f, scale=scale: scale * f(t) for f in (loss.value, loss.derivative, loss.curvature)
+            ]
+            assert CustomLoss(*functions, grid=grid).smooth
+
+
+@pytest.mark.parametrize(("place", "what"), [(0, "value"), (1, "slope"), (2, "bend")])
+@pytest.mark.parametrize("answer", ["x", "3", ["a", "b"], None])
+def test_text_from_a_function_is_refused_by_the_name_of_the_loss(place: int, what: str, answer: Any) -> None:
+    functions: list[Any] = [LOGISTIC.value, LOGISTIC.derivative, LOGISTIC.curvature]
+    functions[place] = lambda t: answer
+    message = f"^loss 'odd': the {what} " + (
+        "of 2003 margins" if answer is None else "must be an array of numbers, not"
+    )
+    with pytest.raises(DataError, match=message):
+        CustomLoss(*functions, name="odd")

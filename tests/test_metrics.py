@@ -16,6 +16,8 @@ from maxmargin.metrics import (
     Score,
     bracket_scores,
     classification_report,
+    ndcg,
+    precision_at,
     sequence_error,
     span_scores,
     token_error,
@@ -207,3 +209,23 @@ def test_brackets_are_matched_one_to_one(true: Tree, pred: Tree) -> None:
     scores = bracket_scores([true], [pred])
     assert scores.overall == Score(len(left), len(found), correct)
     assert scores.exact == (Counter(left) == Counter(found))
+
+
+@pytest.mark.parametrize("empty", [float("nan"), float("inf"), "z", "1", True, [0.0]])
+def test_what_a_query_without_relevant_documents_counts_is_a_number(empty: Any) -> None:
+    for grades in ([1, 0], [0, 0]):
+        with pytest.raises(ValueError, match="empty must be a finite number or None, not "):
+            ndcg(grades, [0.5, 0.1], empty=empty)
+    assert ndcg([0, 0], [0.5, 0.1], empty=np.float32(0.5)) == 0.5
+
+
+@pytest.mark.parametrize("relevant", [float("nan"), "z", None])
+def test_the_lowest_relevant_grade_is_a_number(relevant: Any) -> None:
+    with pytest.raises(ValueError, match="relevant must be a number, not "):
+        precision_at([1, 0], [0.5, 0.1], relevant=relevant)
+
+
+@pytest.mark.parametrize("gain", ["cubic", ["linear"], np.array(["linear", "exponential"])])
+def test_the_gain_is_one_of_two(gain: Any) -> None:
+    with pytest.raises(ValueError, match="gain must be 'linear' or 'exponential', not "):
+        ndcg([1, 0], [0.5, 0.1], gain=gain)

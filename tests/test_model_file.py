@@ -952,3 +952,41 @@ def test_contradictory_tags_are_refused(what: str, tmp_path: Path) -> None:
 def test_unknown_kinds_are_named(tmp_path: Path) -> None:
     write_container(tmp_path / "m.model", Contents("forest", {}, {}, {}))
     refused(tmp_path / "m.model", "holds a model of the kind 'forest', which is not known here")
+
+
+LONG = "x" * 60_000
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        set_part("callback", LONG, "parameters"),
+        set_part("C", LONG, "parameters"),
+        set_part(LONG, 1, "parameters"),
+        set_part("classes", {LONG: []}),
+        set_part("classes", {"array": LONG}),
+    ],
+)
+def test_what_is_said_of_long_values_is_short(change: Callable[[Contents], Any], tmp_path: Path) -> None:
+    path = tampered(multiclass([0, 1, 2] * 2), tmp_path / "m", change)
+    with pytest.raises(ModelFileError) as caught:
+        load_model(path)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert len(str(caught.value)) < 400 + len(str(path))
+
+
+@pytest.mark.parametrize("name", [LONG, f"{LONG}.npy", "\x01" * 60_000])
+def test_what_is_said_of_long_names_of_members_is_short(name: str, tmp_path: Path) -> None:
+    save_model(multiclass([0, 1, 2] * 2), tmp_path / "m")
+    with zipfile.ZipFile(tmp_path / "m", "a") as archive:
+        array = io.BytesIO()
+        np.save(array, np.zeros(3))
+        archive.writestr(name, array.getvalue())
+    with pytest.raises(ModelFileError, match="m: damaged: the (member|part) '.*' is no") as caught:
+        load_model(tmp_path / "m")
+    assert len(str(caught.value)) < 400 + len(str(tmp_path))
+
+
+def test_a_long_callback_that_is_none_is_shown_in_part() -> None:
+    with pytest.raises(ValueError, match="^callback must be callable, not 'x{79}$"):
+        multiclass([0, 1, 2] * 2, callback=LONG)

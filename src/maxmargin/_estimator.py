@@ -147,7 +147,7 @@ class MarginEstimator(BaseEstimator):
         if not isinstance(self.verbose, numbers.Integral | np.bool_):
             raise ValueError(f"{type(self).__name__}: verbose must be an integer, not {_shown(self.verbose)}")
         if self.callback is not None and not callable(self.callback):
-            raise ValueError(f"callback must be callable, not {self.callback!r}")
+            raise ValueError(f"callback must be callable, not {_shown(self.callback)}")
         if hasattr(self, "n_jobs"):
             resolve_n_jobs(self.n_jobs)
         seed = getattr(self, "random_state", None)

@@ -20,15 +20,19 @@ from ._notes import (
     about_scales,
     below,
     hard_margin,
+    says_why_nothing,
     tell_indefinite,
     tell_unproven,
     tell_zero,
+    tell_zero_by_nu,
+    tell_zero_kernel,
+    tell_zero_of_perceptron,
     without_minimum,
     zero_is_best,
 )
 from .errors import DataError, ModelFileError
-from .kernels import Kernel, check_precomputed, make_kernel
-from .losses import Exponential, Logistic
+from .kernels import Kernel, check_precomputed, check_symmetric, is_zero, make_kernel
+from .losses import Exponential, Logistic, Perceptron
 from .problem import Certificate
 from .solvers.ball import Ball
 from .solvers.base import WarmStart
@@ -106,6 +110,8 @@ class KernelMachine(Machine):
         """As :func:`~maxmargin._machine.counted`; of a precomputed kernel the values between the rows that count."""
         if self._precomputed:
             check_precomputed(X)
+        elif callable(self.kernel):
+            check_symmetric(self.kernel, X)
         X, order, weight = counted(X, number, weight, merge=not self._precomputed)
         return X[:, order] if self._precomputed else X, order, weight
 
@@ -270,12 +276,20 @@ class KernelMachine(Machine):
 
     def _notes_on(self, X: Any, *, shifts: bool = True) -> list[str]:
         """Notes on the features; ``shifts`` says whether a free threshold makes up for a constant added to one."""
+        nothing: list[str] = []
+        if self._by_kernel:
+            if is_zero(self.kernel_, X):
+                nothing = [tell_zero_kernel()]
+            elif self.nu is not None and not self.dual_coef_.any():
+                nothing = [tell_zero_by_nu(float(self.nu))]
         if not isinstance(self.kernel, str) or self.kernel == "precomputed":
-            return []
+            return nothing
         linear = self.kernel == "linear"
         shifts = self.kernel == "rbf" or (linear and shifts and self._intercept == "free")
         C = float(self.C) if linear and self.nu is None else None
-        return about_scales(X, getattr(self, "feature_names_in_", None), shifts=shifts, C=C, kernel=self.kernel)
+        names = getattr(self, "feature_names_in_", None)
+        notes = about_scales(X, names, shifts=shifts, C=C, kernel=self.kernel)
+        return notes if says_why_nothing(notes) else notes + nothing
 
     def _notes_on_classes(self, X: Any, number: Ints, order: Ints) -> list[str]:
         """Notes on equal rows in different classes, of the rows ``order`` of the data."""
@@ -294,6 +308,10 @@ class KernelMachine(Machine):
 
     def _notes_on_zero(self, zero: list[bool], what: str, notes: list[str]) -> list[str]:
         """Notes on problems whose weights are 0, beside those there are."""
+        weights = self.coef_ if "coef_" in vars(self) else self.dual_coef_
+        loss = getattr(self, "loss", None)
+        if (loss == Perceptron.name or isinstance(loss, Perceptron)) and not weights.any():
+            return [tell_zero_of_perceptron()]
         return tell_zero(zero, what, notes, kernel=not (isinstance(self.kernel, str) and self.kernel == "linear"))
 
     @property

@@ -18,6 +18,9 @@ weights of 0            the objective of weights of 0, with the best intercept, 
 hard margin             hinge and its square: see :func:`hard_margin`; logistic and exponential loss: see
                         :func:`without_minimum`
 all inside the tube     regression: the best weights are 0
+no others are better    regression with nu: all weights are 0
+perceptron loss         all weights are 0
+kernel of 0             kernels and nu forms: all values between the rows are 0
 not definite            the kernel matrix, or a part of it, has an eigenvalue below 0
 maybe not definite      more points than are looked at, with a kernel that is not known to be positive semi-definite
 ======================  ============================================================================================
@@ -41,8 +44,9 @@ from .solvers.linear.rows import Rows
 from .structures.rows import FEW_ENTRIES, equal_pairs
 
 __all__ = [
-    "HardMargin", "about_contradictions", "about_order", "about_scales", "below", "hard_margin", "tell_hard_margin",
-    "tell_indefinite", "tell_unproven", "tell_zero", "without_minimum", "zero_is_best",
+    "HardMargin", "about_contradictions", "about_order", "about_scales", "below", "hard_margin", "says_why_nothing",
+    "tell_hard_margin", "tell_indefinite", "tell_unproven", "tell_zero", "tell_zero_by_nu", "tell_zero_kernel",
+    "tell_zero_of_perceptron", "without_minimum", "zero_is_best",
 ]  # fmt: skip
 
 Reals = NDArray[np.float64]
@@ -58,6 +62,7 @@ _BELOW = 1.0 - 1e-3
 _ROUNDING = 1e-12
 _HARDLY = 1e-3
 _ALL_CONSTANT = "the features have the same value in all rows"
+_ZERO_KERNEL = "the kernel is 0 between all rows"
 
 
 class HardMargin(NamedTuple):
@@ -140,6 +145,11 @@ def zero_is_best(certificate: Certificate, at_zero: float, tol: float) -> bool:
     return at_zero > 0.0 and at_zero - certificate.dual <= tol * at_zero
 
 
+def says_why_nothing(notes: Sequence[str]) -> bool:
+    """Whether one of the notes says that the features or the kernel tell no row from another."""
+    return any(known in note for note in notes for known in (_ALL_CONSTANT, _ZERO_KERNEL))
+
+
 def tell_zero(zero: Sequence[bool], what: str, notes: Sequence[str], *, kernel: bool | None = False) -> list[str]:
     """A note on problems of which :func:`zero_is_best` says so.
 
@@ -150,11 +160,11 @@ def tell_zero(zero: Sequence[bool], what: str, notes: Sequence[str], *, kernel: 
     what : str
         What the weights should do, after "do not": ``"tell the classes apart"``.
     notes : sequence of str
-        Those there are: nothing is added where one says that all features are constant.
+        Those there are: nothing is added where one says that all features are constant, or the kernel 0.
     kernel : bool or None
         Whether the scores are those of a kernel; None where there can be none.
     """
-    if not any(zero) or any(_ALL_CONSTANT in note for note in notes):
+    if not any(zero) or says_why_nothing(notes):
         return []
     which = "" if all(zero) else f"in {sum(zero)} of {len(zero)} two-class problems "
     what_there_is = "values of the kernel" if kernel else "features"
@@ -165,6 +175,24 @@ def tell_zero(zero: Sequence[bool], what: str, notes: Sequence[str], *, kernel: 
         f"{which}weights of 0 are as good as any, within the tolerance: with this C the {what_there_is} do not {what}; "
         f"try {other} a larger C"
     ]
+
+
+def tell_zero_kernel() -> str:
+    """A note on a kernel whose values are all 0."""
+    return f"{_ZERO_KERNEL}: every row has the same score; use other features or another kernel"
+
+
+def tell_zero_by_nu(nu: float) -> str:
+    """A note on weights of 0 that are the optimum of a regression with ``nu``."""
+    return f"all weights are 0: with nu={nu:g} no others are better, as where all targets are the same"
+
+
+def tell_zero_of_perceptron() -> str:
+    """A note on weights of 0 that are the optimum of the perceptron loss."""
+    return (
+        "all weights are 0, which is always an optimum of the perceptron loss: it asks for no margin; use another "
+        "loss, such as 'hinge' or 'logistic'"
+    )
 
 
 def about_contradictions(X: Any, number: Ints, rows: Ints) -> list[str]:

@@ -139,8 +139,8 @@ class SVMClassifier(Classifier, KernelMachine):
         the weights or the classes of a few rows have changed, and the answer is as exact as any. It takes as much
         memory as a row of ``n`` numbers for each problem. (Many values of ``C``: :func:`~maxmargin.svm_path`.)
     callback : callable, optional
-        ``callback(record, w)`` after every pass; a true answer stops the fit, all problems of it. As after Ctrl-C,
-        those that it did not come to have weights of 0.
+        ``callback(record, w)`` after every pass, or step of several; a true answer stops the fit,
+        all problems of it. As after Ctrl-C, those that it did not come to have weights of 0.
 
     Attributes
     ----------

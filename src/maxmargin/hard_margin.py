@@ -75,7 +75,7 @@ class HardMarginSVM(Classifier, KernelMachine):
     verbose : int, default=0
         1 shows progress, 2 every pass.
     callback : callable, optional
-        ``callback(record, w)`` after every pass; a true answer stops the fit.
+        ``callback(record, w)`` after every pass, or step of several; a true answer stops the fit.
 
     Attributes
     ----------

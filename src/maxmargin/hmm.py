@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Sequence
 from itertools import pairwise
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from ._estimator import LabelIndex, by_position, check_lengths, check_sample_weight, undone_if_failed
+from ._estimator import LabelIndex, _shown, by_position, check_lengths, check_sample_weight, undone_if_failed
 from ._given_labels import labels_of
 from .decoders.viterbi import viterbi
 from .errors import DataError
@@ -189,15 +190,15 @@ class GenerativeHMM(BaseEstimator):
         return 1.0 - token_error(y, self.predict(X))
 
     def _check_parameters(self) -> None:
-        if self.emission not in ("bernoulli", "multinomial", "gaussian"):
-            raise ValueError(f"emission must be 'bernoulli', 'multinomial' or 'gaussian', not {self.emission!r}")
-        if not (math.isfinite(self.smoothing) and self.smoothing > 0):
+        if not isinstance(self.emission, str) or self.emission not in ("bernoulli", "multinomial", "gaussian"):
+            raise ValueError(f"emission must be 'bernoulli', 'multinomial' or 'gaussian', not {_shown(self.emission)}")
+        if not (_is_finite(self.smoothing) and self.smoothing > 0):
             raise ValueError(
-                f"smoothing must be a finite number above 0, not {self.smoothing!r}: without it one event that "
+                f"smoothing must be a finite number above 0, not {_shown(self.smoothing)}: without it one event that "
                 "training did not see would forbid a whole sequence"
             )
-        if not math.isfinite(self.threshold):
-            raise ValueError(f"threshold must be a finite number, not {self.threshold!r}")
+        if not _is_finite(self.threshold):
+            raise ValueError(f"threshold must be a finite number, not {_shown(self.threshold)}")
 
     def _log_shares(self, counts: Reals) -> Reals:
         """Logarithms of the smoothed shares in the last axis."""
@@ -239,6 +240,10 @@ class GenerativeHMM(BaseEstimator):
         """Weights and biases of ``log p(x_t | y_t)``."""
         if features.shape[1] == 0:
             raise DataError("no token has any feature: there is nothing to learn from")
+        centre = np.zeros(features.shape[1])
+        if self.emission == "gaussian":  # else means and biases of features far from 0 would cancel
+            centre = weight @ features / weight.sum()
+            features = features - centre
         member = sp.csr_matrix((weight, (numbers, np.arange(len(numbers)))), shape=(n_labels, len(numbers)))
         sums = member @ features
         sums = (sums.toarray() if sp.issparse(sums) else np.asarray(sums)).T
@@ -248,12 +253,20 @@ class GenerativeHMM(BaseEstimator):
         if self.emission == "bernoulli":
             present, absent = sums + self.smoothing, total - sums + self.smoothing
             return np.log(present / absent), np.log(absent / (present + absent)).sum(0)
-        means = sums / total
+        # what is left of a feature that never varies is the rounding of its mean
+        constant = np.ptp(features, axis=0) <= 4 * np.finfo(np.float64).eps * np.abs(centre)
+        means = np.where(constant[:, None], 0.0, sums / total)
         variance = weight @ (features - means.T[numbers]) ** 2 / weight.sum()
-        # a feature that never varies would divide by 0; it says nothing in training, so let it say little
-        variance = np.maximum(variance, 1e-9 * max(float(variance.max()), 1e-300))
+        variance[constant] = 0.0
+        # a feature that varies between labels alone would divide by 0
+        total_variance = weight @ features**2 / weight.sum()
+        variance = np.maximum(variance, 1e-9 * (float(variance.max()) or float(total_variance.max()) or 1.0))
         slopes = means / variance[:, None]
-        return slopes, -0.5 * (means * slopes).sum(0)
+        return slopes, -0.5 * (means * slopes).sum(0) - centre @ slopes
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, Real) and abs(value) <= sys.float_info.max  # type: ignore[operator]
 
 
 def _counts(numbers: NDArray[np.int64], weight: Reals, n: int) -> Reals:

@@ -38,7 +38,7 @@ from numpy.typing import DTypeLike, NDArray
 from .errors import DataError
 from .losses import is_finite_number
 
-__all__ = ["Columns", "Kernel", "NAMES", "check_precomputed", "make_kernel"]
+__all__ = ["Columns", "Kernel", "NAMES", "check_precomputed", "check_symmetric", "is_zero", "make_kernel"]
 
 Reals = NDArray[np.float64]
 
@@ -52,6 +52,8 @@ _FILLED = 8
 _FAR = 1e300  # twice or four times that is a number still
 _SQUARES = (1e-280, 1e280)  # within these no square that matters has left the range of numbers
 _DENSE_ENTRIES = 1 << 22
+_ASYMMETRY = 1e-5  # of the largest value; float32 has seven digits
+_SAMPLE = 40  # rows
 
 
 @dataclass(frozen=True)
@@ -440,12 +442,49 @@ def check_precomputed(K: Any) -> None:
         k, j = divmod(int(difference.argmax()), difference.shape[1])
         if difference[k, j] > worst:
             at, worst = (start + k, j), float(difference[k, j])
-    if worst > 1e-5 * largest:
+    if worst > _ASYMMETRY * largest:
         i, j = at
         raise DataError(
             f"precomputed kernel: the matrix to fit is not symmetric: entry {at} is {K[i, j]:.6g} and entry "
             f"{(j, i)} is {K[j, i]:.6g}"
         )
+
+
+def check_symmetric(function: Callable[[Any, Any], Any], X: Any) -> None:
+    """Refuse a kernel function that is not symmetric on a sample of the rows.
+
+    Raises
+    ------
+    DataError
+        Names the two rows whose values differ most.
+    """
+    X = _matrix(X)
+    sample = _sample(X)
+    values = Kernel("callable", function=function).block(X[sample], X[sample])
+    difference = np.abs(values - values.T)
+    i, j = divmod(int(difference.argmax()), len(sample))
+    if difference[i, j] > _ASYMMETRY * np.abs(values).max():
+        a, b = sample[i], sample[j]
+        raise DataError(
+            f"the kernel function is not symmetric: of rows {a} and {b} it is {values[i, j]:.6g}, and of rows {b} and "
+            f"{a} it is {values[j, i]:.6g}; give a function with k(x, z) = k(z, x)"
+        )
+
+
+def is_zero(kernel: Kernel, X: Any) -> bool:
+    """Whether the kernel is 0 between all rows; a sample of them mostly shows that it is not."""
+    X = _matrix(X)
+    sample = _sample(X)
+    points = X[sample][:, sample] if kernel.name == "precomputed" else X[sample]
+    if kernel.block(points, points).any():
+        return False
+    return not any(values.any() for _, _, values in kernel.columns(X).blocks(X))
+
+
+def _sample(X: Any) -> NDArray[np.int64]:
+    """Numbers of a few rows at equal distances."""
+    n = int(X.shape[0])
+    return np.unique(np.linspace(0, n - 1, min(n, _SAMPLE)).astype(np.int64))
 
 
 def _power(values: NDArray[Any], degree: int) -> None:

@@ -258,7 +258,7 @@ def kkt_report(
     f = model._scores(X)[rows, 0]
     C, form = model.certificate_.C, model._form_fitted.intercept
     sign, wanted, upper, beta = sign[rows], wanted[rows], C * weight[rows], beta[rows]
-    a = sign * beta
+    a = sign * beta + 0.0  # no zeros with a sign
     at_zero, at_bound = a <= tolerance * upper, a >= (1.0 - tolerance) * upper
     b, interval, miss = _intercept(form, f, sign, wanted, at_zero, at_bound, beta)
     scores = f + b
@@ -296,8 +296,8 @@ def kkt_report(
         weights=w,
         primal=0.5 * square + float(upper @ xi),
         dual=float(wanted @ a) - 0.5 * dual_square,
-        primal_feasibility=float(max(short.max(), -xi.min(), 0.0)),
-        dual_feasibility=float(max(-a.min(), (a - upper).max(), 0.0)),
+        primal_feasibility=float(max(0.0, short.max(), -xi.min())),
+        dual_feasibility=float(max(0.0, -a.min(), (a - upper).max())),
         margin_slackness=float(np.abs(a * short).max()),
         bound_slackness=float(np.abs((upper - a) * xi).max()),
         stationarity=stationarity,
@@ -392,7 +392,7 @@ def _intercept(
 ) -> tuple[float, tuple[float, float], float]:
     """The intercept that multipliers and scores without one say, what there is to choose from, and ``b_miss``."""
     if kind != "free":
-        b = float(beta.sum()) if kind == "penalized" else 0.0
+        b = float(beta.sum()) + 0.0 if kind == "penalized" else 0.0
         return b, (b, b), 0.0
     at_margin = sign * wanted - f  # the intercept that puts the row on its margin
     free = ~(at_zero | at_bound)

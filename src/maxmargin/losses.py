@@ -46,6 +46,8 @@ _FAR = 1e8
 _BESIDE = 1e-9
 _AFAR = np.array([1e3, 1e6])
 _GRID = (-30.0, 30.0)
+_PART = 0.125  # of a step of the grid, for differences of slopes
+_WRONG, _STRETCH = 0.1, 5  # a bend that is off by a fifth, at so many points in a row
 
 
 def is_finite_number(value: object) -> bool:
@@ -398,8 +400,8 @@ class CustomLoss(MarginLoss):
     Raises
     ------
     DataError
-        When on the grid the loss is not convex, not finite or negative, when the slope is no subgradient, or when it
-        jumps although there is a bend: names the point and the numbers.
+        When on the grid the loss is not convex, not finite or negative, when the slope is no subgradient, when it
+        jumps although there is a bend, or when the bend is not its derivative: names the point and the numbers.
     ValueError
         When a parameter is no function, or the grid is none.
     """
@@ -571,6 +573,8 @@ def _check_on_grid(loss: MarginLoss) -> Reals:
     _check_slopes(loss, t)
     if loss.smooth:
         _check_jumps(loss, t)
+        if type(loss).curvature is not Loss.curvature:
+            _check_bends(loss, t)
     return t
 
 
@@ -637,11 +641,43 @@ def _check_jumps(loss: MarginLoss, t: Reals) -> None:
         )
 
 
+def _check_bends(loss: MarginLoss, t: Reals) -> None:
+    """Bends are differences of slopes wherever those to the left and to the right agree, as they do not at a kink.
+
+    Refused are bends that are wrong at several points of the grid in a row: a single one may be that of a kink.
+    """
+    name, t, step = _name_of(loss), t[1:-1], _PART * float(t[-1] - t[0]) / len(t)
+    bend = _answers(loss.curvature, t, name, "bend")
+    before, slope, after = (_answers(loss.derivative, t + move, name, "slope") for move in (-step, 0.0, step))
+    with np.errstate(over="ignore", invalid="ignore"):  # what is no number is not judged
+        left, right = (slope - before) / step, (after - slope) / step
+        rounding = 1e-10 * (np.median(np.abs(slope)) + np.abs(slope)) / step
+        smooth = np.abs(right - left) <= 0.1 * _WRONG * (left + right) + rounding
+        found = 0.5 * (left + right)
+        wrong = smooth & (np.abs(bend - found) > _WRONG * (bend + found) + rounding)
+    stretches = np.asarray(np.lib.stride_tricks.sliding_window_view(wrong, _STRETCH).all(1), np.bool_)
+    middle = _STRETCH // 2
+    k = _nearest(t[middle:-middle], stretches)
+    if k is not None:
+        k += middle
+        raise DataError(
+            f"loss {name!r}: the bend at {t[k]:g} is {bend[k]:g}, but the slope changes there at a rate of "
+            f"{found[k]:g}; give the derivative of the slope"
+        )
+
+
 def _answers(function: Callable[[Reals], Any], t: ArrayLike, name: str, what: str) -> Reals:
     """What a user's function says of margins of any shape."""
     t = _reals(t)
     with np.errstate(over="ignore", invalid="ignore"):  # what is no number is refused
-        out = np.asarray(function(t.reshape(-1)), np.float64)
+        answer = function(t.reshape(-1))
+        try:
+            given = np.asarray(answer)
+            if given.dtype.kind not in "biufO":
+                raise TypeError
+            out = given.astype(np.float64, copy=False)
+        except (TypeError, ValueError):
+            raise DataError(f"loss {name!r}: the {what} must be an array of numbers, not {answer!r:.60}") from None
     if out.shape != (t.size,):
         raise DataError(f"loss {name!r}: the {what} of {t.size} margins has shape {out.shape}")
     return out.reshape(t.shape)

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -288,8 +289,10 @@ def ndcg(
     """
     true, score, query = _ranking(y_true, y_score, qid)
     _check_cut(k)
-    if gain not in ("linear", "exponential"):
-        raise ValueError(f"gain must be 'linear' or 'exponential', not {gain!r}")
+    if not isinstance(gain, str) or gain not in ("linear", "exponential"):
+        raise ValueError(f"gain must be 'linear' or 'exponential', not {gain!r:.80}")
+    if empty is not None and not (_is_number(empty) and abs(empty) <= np.finfo(np.float64).max):
+        raise ValueError(f"empty must be a finite number or None, not {empty!r:.80}")
     if true.min() < 0.0:
         raise DataError(f"y_true[{int(true.argmin())}] is {true.min():g}; NDCG needs grades of at least 0")
     with np.errstate(over="ignore"):
@@ -328,6 +331,8 @@ def precision_at(
     """
     true, score, query = _ranking(y_true, y_score, qid)
     _check_cut(k, none_allowed=False)
+    if not _is_number(relevant) or relevant != relevant:
+        raise ValueError(f"relevant must be a number, not {relevant!r:.80}")
     hits = _discounted((true >= relevant).astype(np.float64), score, query, k, flat=True)
     return float(hits.mean() / k)
 
@@ -420,11 +425,15 @@ def _ranking(y_true: ArrayLike, y_score: ArrayLike, qid: Any) -> tuple[_Reals, _
     return true, score, query_numbers(qid, len(true))
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
 def _check_cut(k: int | None, *, none_allowed: bool = True) -> None:
     if k is None and none_allowed:
         return
     if not isinstance(k, int | np.integer) or isinstance(k, bool) or k < 1:
-        raise ValueError(f"k must be an integer of at least 1{' or None' if none_allowed else ''}, not {k!r}")
+        raise ValueError(f"k must be an integer of at least 1{' or None' if none_allowed else ''}, not {k!r:.80}")
 
 
 def _discounted(gains: _Reals, score: _Reals, query: _Ints, k: int | None, *, flat: bool = False) -> _Reals:

@@ -165,7 +165,11 @@ def load_model(path: _Path, *, structure: Any = None) -> Any:
 
 def load_with_metadata(path: _Path, *, structure: Any = None) -> tuple[Any, dict[str, Any]]:
     """As :func:`~maxmargin.load_model`, with the metadata that :func:`~maxmargin.save_model` was given."""
-    shown, contents = os.fsdecode(path), read_container(path)
+    shown = os.fsdecode(path)
+    try:
+        contents = read_container(path)
+    except ModelFileError as error:
+        raise ModelFileError(f"{shown}: {_bounded(str(error).removeprefix(f'{shown}: '))}") from None
     if contents.kind not in _CLASS_OF:
         raise ModelFileError(f"{shown}: holds a model of the kind {contents.kind!r:.40}, which is not known here")
     name = _CLASS_OF[contents.kind][1]
@@ -182,8 +186,13 @@ def load_with_metadata(path: _Path, *, structure: Any = None) -> tuple[Any, dict
     try:
         return _restored(contents, structure)
     except (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as error:
-        why = " ".join(f"{type(error).__name__} {error}".split())
+        why = _bounded(" ".join(f"{type(error).__name__} {error}".split()))
         raise ModelFileError(f"{shown}: the parts of this {name} do not fit together: {why}") from None
+
+
+def _bounded(why: str) -> str:
+    """What is wrong with a file, without the middle where it is long: names and values in files have any length."""
+    return why if len(why) <= 300 else f"{why[:120]} ... {why[-80:]}"
 
 
 def _kind_of(estimator: Any) -> str:

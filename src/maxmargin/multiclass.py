@@ -92,7 +92,7 @@ class MulticlassSVM(Classifier, MarginEstimator):
         (by the structured solvers from its planes and weights). The optimum is the same. With other rows than those,
         and after loading a pickle or a model file, it starts from the weights alone, which save less.
     callback : callable, optional
-        ``callback(record, w)`` after every pass; a true answer stops the fit.
+        ``callback(record, w)`` after every pass, or step of several; a true answer stops the fit.
 
     Attributes
     ----------

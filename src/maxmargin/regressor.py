@@ -73,7 +73,7 @@ default="epsilon_insensitive"
     warm_start : bool, default=False
         Begin where the last :meth:`fit` ended, see :class:`~maxmargin.SVMClassifier`.
     callback : callable, optional
-        ``callback(record, w)`` after every pass; a true answer stops the fit.
+        ``callback(record, w)`` after every pass, or step of several; a true answer stops the fit.
 
     Attributes
     ----------

@@ -85,7 +85,8 @@ class SequenceSVM(MarginEstimator):
     warm_start : bool, default=False
         Start from the weights of the last fit (matched by names of attributes and labels).
     callback : callable, optional
-        ``callback(record, w)`` after every pass; a true answer stops the fit, with partly known labels all rounds.
+        ``callback(record, w)`` after every pass, or step of several; a true answer stops the fit,
+        with partly known labels all rounds.
 
     Attributes
     ----------

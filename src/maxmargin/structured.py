@@ -54,7 +54,7 @@ class StructuredSVM(MarginEstimator):
     warm_start : bool, default=False
         Start from the weights of the last fit.
     callback : callable, optional
-        ``callback(record, w)`` after every pass; a true answer stops the fit.
+        ``callback(record, w)`` after every pass, or step of several; a true answer stops the fit.
 
     Attributes
     ----------

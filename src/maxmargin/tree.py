@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -66,7 +66,7 @@ class TreeSVM(MarginEstimator):
     warm_start : bool, default=False
         Start from the weights of the last fit when grammar and features are the same.
     callback : callable, optional
-        ``callback(record, w)`` after every pass; a true answer stops the fit.
+        ``callback(record, w)`` after every pass, or step of several; a true answer stops the fit.
 
     Attributes
     ----------
@@ -192,6 +192,7 @@ class TreeSVM(MarginEstimator):
         from .solvers.compiled_oracle import decode_all
 
         check_is_fitted(self, "coef_")
+        _check_sentences(X)
         if not len(X):
             self.complete_: list[bool] = []
             return []
@@ -216,7 +217,7 @@ class TreeSVM(MarginEstimator):
         from .structures.grammar import cleaned
 
         check_is_fitted(self, "coef_")
-        _check_trees(X, y)
+        _check_trees(X, y, "score")
         grammar = self.structure_.grammar
         true = [cleaned(tree, i, functions=grammar.functions, empty=grammar.empty) for i, tree in enumerate(y)]
         return float(bracket_scores(true, self.predict(X)).overall.f1)
@@ -236,13 +237,22 @@ class TreeSVM(MarginEstimator):
         self.coef_ = coef
 
 
-def _check_trees(X: Any, y: Any) -> None:
-    """As many trees as sentences, and nothing else."""
+def _check_sentences(X: Any) -> None:
+    """Something with a length, and no text."""
+    if isinstance(X, str | bytes | Mapping) or not hasattr(X, "__len__") or getattr(X, "shape", None) == ():
+        raise DataError(f"X must be a list of sentences, not a {type(X).__name__}")
+
+
+def _check_trees(X: Any, y: Any, purpose: str = "learn from") -> None:
+    """As many trees as sentences, at least one, and nothing else."""
     from .data.brackets import Tree
 
     hint = "y must be a list of Tree objects (maxmargin.data: parse_tree reads one from a text, read_trees a file)"
     if isinstance(y, Tree | str):
         raise DataError(f"{hint}, not a {type(y).__name__}")
+    _check_sentences(X)
+    if not len(X) and hasattr(y, "__len__") and not isinstance(y, Mapping) and not len(y):
+        raise DataError(f"X is empty: there is nothing to {purpose}")
     check_lengths(X, y, "sentences")
     for i, tree in enumerate(y):
         if not isinstance(tree, Tree):

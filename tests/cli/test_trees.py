@@ -282,3 +282,25 @@ def test_brackets_in_a_sentence_are_spelt_as_treebanks_do(ok: Run, folder: Path)
     blanks = "a\u00a0b c\n"  # a no-break space belongs to its word, in trees as in sentences
     (tree,) = read_trees(io.StringIO(ok("predict", "m", "-", stdin=blanks).out))
     assert tree.leaves() == ["a\u00a0b", "c"]
+
+
+@pytest.mark.usefixtures("stand_in")
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (TREES.replace("sits)))", "sits))))"), "1: a closing bracket without an opening one: ')'"),
+        (TREES + "a line of text\n", "3: text outside of brackets: 'a'"),
+        ("a line of text\n" + TREES, "1: text outside of brackets: 'a'"),
+        (")\n" + TREES, "1: a closing bracket without an opening one: ')'"),
+    ],
+)
+def test_damaged_trees_are_no_sentences(run: Run, ok: Run, trees: str, text: str, message: str) -> None:
+    ok("train", trees, "-o", "m")
+    Path("damaged.mrg").write_text(text)
+    for command in ("predict", "evaluate"):
+        for options in ([], ["--format", "brackets"]):
+            outcome = run(command, "m", "damaged.mrg", *options)
+            assert (outcome.status, outcome.out) == (2, "")
+            assert outcome.error == f"damaged.mrg:{message}"
+    sentences = "(see (1)) dogs bark\n(Smith (and Jones) wrote) this\nthe cat\n"
+    assert ok("predict", "m", "-", stdin=sentences).out.count("\n") == 3

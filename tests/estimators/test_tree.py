@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from sklearn.base import clone
 
@@ -36,6 +37,22 @@ def test_what_are_no_trees(model: TreeSVM, y: Any, message: str) -> None:
     for call in (TreeSVM().fit, model.score):
         with pytest.raises(DataError, match=message):
             call(X, y)
+
+
+@pytest.mark.parametrize("given", [None, 3, "", "the dog", {}, np.array(1.0), iter([])])
+def test_what_are_no_sentences(model: TreeSVM, given: Any) -> None:
+    with pytest.raises(DataError, match=f"^X must be a list of sentences, not an? {type(given).__name__}$"):
+        model.predict(given)
+
+
+def test_no_data_are_not_learned_from_and_not_scored(model: TreeSVM) -> None:
+    with pytest.raises(DataError, match="^X is empty: there is nothing to score$"):
+        model.score([], [])
+    with pytest.raises(DataError, match="^X is empty: there is nothing to learn from$"):
+        TreeSVM().fit([], [])
+    with pytest.raises(DataError, match="^X has 0 sentences and y has 2; they must be equal$"):
+        model.score([], TREES)
+    assert model.predict([]) == []
 
 
 def test_trees_are_scored(model: TreeSVM) -> None:

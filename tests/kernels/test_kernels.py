@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,9 @@ import pytest
 import scipy.sparse as sp
 from sklearn.metrics import pairwise
 
+from maxmargin import HardMarginSVM, OneClassSVM, SVMClassifier, SVMRegressor
 from maxmargin.errors import DataError
-from maxmargin.kernels import Kernel, make_kernel
+from maxmargin.kernels import Kernel, check_symmetric, is_zero, make_kernel
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "linear": {},
@@ -213,3 +215,49 @@ def test_the_cosine_of_rows_of_any_size(kind: Any, size: float) -> None:
     large = kind(size * X)
     found = make_kernel("cosine", large).block(large, kind(X))
     np.testing.assert_allclose(found, pairwise.cosine_similarity(X), rtol=0, atol=1e-12 if size > 1e-300 else 1e-4)
+
+
+TURN = np.array([[1.0, 1.0, 0.0], [-1.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+
+
+@pytest.mark.parametrize("machine", [SVMClassifier, HardMarginSVM, SVMRegressor, OneClassSVM])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+def test_a_function_that_is_not_symmetric_is_refused(machine: Any, kind: Any) -> None:
+    X = points(60, 3, 0)
+
+    def odd(A: Any, B: Any) -> Any:
+        return A @ TURN @ B.T
+
+    with pytest.raises(DataError, match="^the kernel function is not symmetric: of rows ") as caught:
+        machine(kernel=odd).fit(kind(X), np.arange(60) % 2)
+    found = re.search(r"rows (\d+) and (\d+) it is (\S+), and of rows (\d+) and (\d+) it is (\S+);", str(caught.value))
+    assert found
+    a, b = int(found[1]), int(found[2])
+    assert (int(found[4]), int(found[5])) == (b, a)
+    assert float(found[3]) == pytest.approx(X[a] @ TURN @ X[b], rel=1e-4)
+    assert float(found[6]) == pytest.approx(X[b] @ TURN @ X[a], rel=1e-4)
+
+
+@pytest.mark.parametrize("size", [1e-30, 1.0, 1e30])
+def test_rounding_is_no_asymmetry(size: float) -> None:
+    X = points(100, 3, 0)
+    noise = np.random.default_rng(0)
+
+    def rounded(A: Any, B: Any) -> Any:
+        values = pairwise.rbf_kernel(A, B)
+        return size * (values + 1e-7 * noise.normal(size=values.shape))
+
+    check_symmetric(rounded, X)
+    check_symmetric(lambda A, B: np.zeros((len(A), len(B))), X)
+
+
+def test_whether_a_kernel_is_0_between_all_rows() -> None:
+    X = np.zeros((5000, 2))
+    assert is_zero(make_kernel("linear", X), X)
+    assert not is_zero(make_kernel("rbf", X), X)
+    X[4321, 1] = 1.0  # in no sample
+    assert not is_zero(make_kernel("linear", X), X)
+    K = np.zeros((100, 100))
+    assert is_zero(make_kernel("precomputed", K), K)
+    K[3, 3] = 1.0
+    assert not is_zero(make_kernel("precomputed", K), K)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import warnings
 from dataclasses import fields, replace
 from enum import Enum
@@ -499,3 +500,13 @@ def test_rounding_is_not_taken_for_other_data(kernel: str, C: float, dtype: Any)
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = SVMClassifier(C, kernel=kernel, max_passes=50).fit(rows, NAMES, sample_weight=WEIGHT)
     assert kkt_report(model, rows, NAMES, WEIGHT).C == C
+
+
+@pytest.mark.parametrize("options", [{}, {"fit_intercept": False}, {"penalize_intercept": True}, {"kernel": "rbf"}])
+def test_violations_of_0_have_no_sign(options: dict[str, Any]) -> None:
+    rows, classes = np.array([[-1.0], [1.0]]), [0, 1]
+    for data in (rows, 2.0 * rows, 0.1 * rows):
+        report = kkt_report(SVMClassifier(tol=1e-9, **options).fit(data, classes), data, classes)
+        assert not re.search(r"-0(\.0*)?(?![\d.])", str(report)), str(report)
+        for value in (report.b, *violations(report).values(), *report.a):
+            assert not (value == 0.0 and np.signbit(value))

@@ -12,7 +12,7 @@ from scipy.special import expit
 from sklearn import datasets
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
-from maxmargin import SVMClassifier, SVMRegressor
+from maxmargin import HardMarginSVM, OneClassSVM, SVMClassifier, SVMRegressor
 from maxmargin.errors import DataError
 from maxmargin.kernels import make_kernel
 from maxmargin.losses import CustomLoss, Exponential, Hinge, Logistic, MarginLoss, Perceptron, SquaredHinge
@@ -404,3 +404,19 @@ def test_a_regressor_is_told_of_a_loss_that_it_takes(kernel: str) -> None:
     X = np.arange(6.0)[:, None]
     with pytest.raises(DataError, match=r"SVMRegressor: .* such as 'squared_epsilon_insensitive'$"):
         SVMRegressor(solver="newton", kernel=kernel).fit(X, X[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("model", "where"),
+    [
+        (OneClassSVM(solver="newton"), "this machine"),
+        (HardMarginSVM(solver="newton"), "this machine"),
+        (HardMarginSVM(solver="newton", kernel="rbf"), "this machine"),
+        (SVMClassifier(solver="newton", nu=0.5), "a machine with nu"),
+        (SVMRegressor(solver="newton", nu=0.5), "a machine with nu"),
+    ],
+)
+def test_no_loss_is_advised_that_the_machine_cannot_take(model: Any, where: str) -> None:
+    with pytest.raises(DataError, match=f"a second derivative, which {where} has not: use another solver") as caught:
+        model.fit([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
+    assert "squared" not in str(caught.value)

@@ -30,6 +30,7 @@ from maxmargin import (
 from maxmargin._notes import about_contradictions, about_scales, hard_margin
 from maxmargin.cli.messages import note_in_words
 from maxmargin.errors import DataError
+from maxmargin.losses import Perceptron
 from maxmargin.structures.rows import equal_pairs
 
 RNG = np.random.default_rng(31)
@@ -515,3 +516,38 @@ def test_numbers_at_the_ends_of_the_range_are_refused_without_a_warning(kind: An
     ):
         with pytest.raises(DataError, match=message):
             HardMarginSVM().fit(kind(rows), y)
+
+
+@pytest.mark.parametrize("loss", ["perceptron", Perceptron()])
+def test_weights_of_0_are_an_optimum_of_the_perceptron_loss(loss: Any) -> None:
+    for classes in (Y, np.arange(60) % 3):
+        (note,) = SVMClassifier(loss=loss).fit(X, classes).notes_
+        assert note.startswith("all weights are 0, which is always an optimum of the perceptron loss")
+        assert "'hinge'" in note
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "poly"])
+def test_constant_targets_with_nu(kernel: str) -> None:
+    model = SVMRegressor(nu=0.5, kernel=kernel).fit(X, np.full(60, 3.0))
+    assert model.notes_ == ("all weights are 0: with nu=0.5 no others are better, as where all targets are the same",)
+    assert SVMRegressor(nu=0.5, kernel=kernel).fit(X, VALUES).notes_ == ()
+
+
+def no_kernel(A: Any, B: Any) -> Any:
+    return np.zeros((A.shape[0], B.shape[0]))
+
+
+@pytest.mark.filterwarnings("ignore:with nu")
+@pytest.mark.parametrize(
+    "model",
+    [
+        OneClassSVM(kernel="linear"), OneClassSVM(kernel="poly"), OneClassSVM(kernel="precomputed"),
+        SVMClassifier(kernel="cosine"), SVMClassifier(kernel=no_kernel), SVMClassifier(kernel="poly", nu=0.5),
+        SVMRegressor(kernel=no_kernel), SVMRegressor(kernel="precomputed", nu=0.5), SVMRegressor(kernel="poly"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_kernel_that_is_0_everywhere(model: Any) -> None:
+    notes = clone(model).fit(np.zeros((6, 6)), [0, 0, 0, 1, 1, 1]).notes_
+    assert notes[0].startswith("the kernel is 0 between all rows: every row has the same score")
+    assert not [note for note in notes[1:] if "1 point is in the data" not in note]

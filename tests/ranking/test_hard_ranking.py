@@ -355,3 +355,14 @@ def test_equal_documents_alone_contradict_each_other(X: Any) -> None:
         SVMRanker(C=np.inf).fit(X, grades, qid=np.arange(len(X)) // 2)
     better, worse = caught.value.pairs[0]
     assert grades[better] > grades[worse]
+
+
+@pytest.mark.parametrize("size", [1e-320, 1e-200])
+@pytest.mark.parametrize("kind", [np.array, sp.csr_matrix])
+def test_features_that_differ_by_too_little_are_not_called_the_same(size: float, kind: Any) -> None:
+    with pytest.raises(
+        DataError, match=f"SVMRanker: the features of a pair differ by at most {size:.3g}: .* scale X up"
+    ):
+        SVMRanker(C=INF).fit(kind([[size, 0.0], [2.0 * size, 0.0]]), [0, 1])
+    with pytest.raises(InseparableError, match="row 1 above row 0, but they have the same features"):
+        SVMRanker(C=INF).fit(kind([[size, 0.0], [size, 0.0]]), [0, 1])

@@ -308,17 +308,44 @@ _TOKEN = re.compile(r"[()]|[^()\s]+")
 _LONE = re.compile(r"\(\s+[^\s(]|\(\s*\(\s+[^\s(]")
 
 
+_TAGGED = re.compile(r"\(\s*[^()\s]+\s+[^()\s]+\s*\)(?=\s*(?:[()]|$))")
+_NESTED = re.compile(r"\(\s*[^()\s]*\s*\(")
+_DEEP = re.compile(r"\(\s*[^()\s]*\s*\(\s*[^()\s]*\s*\(")
+_LABEL = re.compile(r"\(\s*[^()\s]+")
+_EMPTY = re.compile(r"\(\s*[^()\s]*\s*\)")
+
+
 def looks_like_trees(lines: Sequence[str]) -> bool:
-    """Whether lines begin with trees in brackets: no text outside, and every bracket stands at its label."""
+    """Whether lines begin with trees in brackets, whole or damaged, rather than with sentences.
+
+    Whole ones have no text outside, and every bracket stands at its label.
+    """
     text = "\n".join(lines)
     if not text.lstrip().startswith("(") or _LONE.search(text):
-        return False
+        return _like_damaged_trees(text)
     depth = 0
-    for token in _TOKEN.findall(text):
-        if token == "(":
+    for token in _TOKEN.finditer(text):
+        if token[0] == "(":
             depth += 1
         elif depth == 0:
-            return False
-        elif token == ")":
+            return _like_treebank(text[: token.start()]) or _like_damaged_trees(text)
+        elif token[0] == ")":
             depth -= 1
     return True
+
+
+def _like_treebank(trees: str) -> bool:
+    """Whether every word of these trees stands alone under its tag, as brackets in sentences hardly ever do."""
+    tags = len(_TAGGED.findall(trees))
+    sure = (tags > 1 and _NESTED.search(trees)) or (tags == 1 and _DEEP.search(trees))
+    return bool(sure) and not _EMPTY.search(trees) and _n_stray(trees) == 0
+
+
+def _like_damaged_trees(text: str) -> bool:
+    """Whether most words stand alone under a tag, and some brackets in others."""
+    return _NESTED.search(text) is not None and len(_TAGGED.findall(text)) > _n_stray(text)
+
+
+def _n_stray(text: str) -> int:
+    """Number of words that are neither labels nor alone under one."""
+    return len(re.findall(r"[^()\s]+", text)) - len(_LABEL.findall(text)) - len(_TAGGED.findall(text))

@@ -59,8 +59,19 @@ def run_demo(
     DataError
         When the folder cannot be made or written to.
     """
+    written: list[tuple[Path, str]] = []
+    try:
+        return _run(output_dir, quick, seed, Console(sys.stdout if out is None else out), written)
+    except KeyboardInterrupt:
+        done = f"these files were written: {', '.join(str(path) for path, _ in written)}"
+        raise KeyboardInterrupt(f"interrupted; {done if written else 'nothing was written'}") from None
+
+
+def _run(
+    output_dir: str | os.PathLike[str], quick: bool, seed: int, console: Console, written: list[tuple[Path, str]]
+) -> int:
+    """The whole demonstration; ``written`` grows by each file that is there, and what it shows."""
     start = time.perf_counter()
-    console = Console(sys.stdout if out is None else out)
     folder = _writable_folder(output_dir)
     parts = make_parts(_SIZES[bool(quick)], seed)
     console.say(_introduction(parts, seed))
@@ -76,7 +87,8 @@ def run_demo(
     console.say("\n" + _verdict(readings))
     faults, report = _certify(readings[0], parts["fit"] + parts["held out"])
     console.say("\n" + report)
-    written = _write_figures(folder, readings, seed=seed, quick=quick) + _draw(folder, readings, parts["test"], console)
+    _write_figures(folder, readings, written, seed=seed, quick=quick)
+    _draw(folder, readings, parts["test"], console, written)
     console.say("\nWritten")
     for path, what in written:
         console.say(f"  {path}  {what}")
@@ -173,7 +185,9 @@ Certificate of the sequence SVM (C = {certificate.C:g}, {certificate.n_examples}
     return faults, report
 
 
-def _write_figures(folder: Path, readings: list[Reading], *, seed: int, quick: bool) -> list[tuple[Path, str]]:
+def _write_figures(
+    folder: Path, readings: list[Reading], written: list[tuple[Path, str]], *, seed: int, quick: bool
+) -> None:
     """The figures as JSON, the fit pass by pass as CSV."""
     model = readings[0].model
     figures = {
@@ -191,13 +205,15 @@ def _write_figures(folder: Path, readings: list[Reading], *, seed: int, quick: b
         "figures.json": (json.dumps(figures, indent=2) + "\n", "errors and certificate"),
         "passes.csv": (table.getvalue(), "primal, dual and gap after each pass"),
     }
-    for name, (text, _) in contents.items():
+    for name, (text, what) in contents.items():
         with replacing(folder / name) as file:
             file.write(text.encode())
-    return [(folder / name, what) for name, (_, what) in contents.items()]
+        written.append((folder / name, what))
 
 
-def _draw(folder: Path, readings: list[Reading], test: DatePart, console: Console) -> list[tuple[Path, str]]:
+def _draw(
+    folder: Path, readings: list[Reading], test: DatePart, console: Console, written: list[tuple[Path, str]]
+) -> None:
     """The pictures, if matplotlib is there."""
     from ..plots import GapDisplay, ObjectiveDisplay, SequenceDisplay, TransitionDisplay
 
@@ -224,9 +240,8 @@ def _draw(folder: Path, readings: list[Reading], test: DatePart, console: Consol
             pictures["transitions.png"] = (TransitionDisplay.from_estimator(model), "learned weights of neighbours")
             pictures["gap.png"] = (GapDisplay.from_estimator(model), "duality gap against passes")
             pictures["objective.png"] = (ObjectiveDisplay.from_estimator(model), "primal and dual against passes")
-            for name, (display, _) in pictures.items():
+            for name, (display, what) in pictures.items():
                 display.save(folder / name)
+                written.append((folder / name, what))
         except MissingDependencyError as error:
-            pictures.clear()
             results.append(f"no pictures; {error}")
-    return [(folder / name, what) for name, (_, what) in pictures.items()]

@@ -199,8 +199,8 @@ def minimize(
         Threads for evaluations; the result does not depend on it.
     warm_start : WarmStart, optional
     callback : callable, optional
-        Called as ``callback(record, w)`` after every pass; a true answer stops the run. ``w`` is a read-only view that
-        later passes change: copy it to keep it.
+        Called as ``callback(record, w)`` after every pass, or step of several; a true answer stops the run.
+        ``w`` is a read-only view that later passes change: copy it to keep it.
     check_every : int, optional
         Compute the exact gap after every so many passes (default: when the estimate promises the tolerance).
 

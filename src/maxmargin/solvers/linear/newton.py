@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Newton", "NewtonRun"]
 
 Reals = NDArray[np.float64]
+_ONE_LOSS = ("HardMarginSVM", "OneClassSVM")  # without a parameter for it
 _FORCING = 0.2
 _MOST_PRODUCTS = 200
 _LEAST_PRODUCTS = 15
@@ -58,11 +59,15 @@ class Newton:
     def check(self, task: LinearTask | KernelTask) -> None:
         """Refuse a loss without a second derivative, see :meth:`start`."""
         if not task.terms.smooth:
+            needs = f"{task.name}: Newton's method needs a loss with a second derivative"
+            if task.name in _ONE_LOSS or np.any(getattr(task, "totals", 0.0)):  # thresholds of a nu form
+                where = "this machine" if task.name in _ONE_LOSS else "a machine with nu"
+                raise DataError(f"{needs}, which {where} has not: use another solver, such as 'auto'")
             such = "'squared_hinge' or 'logistic' (of a CustomLoss its bend)"
             sides = getattr(task.terms, "upper", None)
             if sides is not None and sides.ndim == 2 and sides.shape[1] == 2 and (sides > 0.0).all():  # a tube
                 such = "'squared_epsilon_insensitive'"
-            raise DataError(f"{task.name}: Newton's method needs a loss with a second derivative, such as {such}")
+            raise DataError(f"{needs}, such as {such}")
 
 
 class _Point:

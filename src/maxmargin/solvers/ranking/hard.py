@@ -140,10 +140,30 @@ def enough_for(rows: Rows, name: str) -> float | Conflict:
     DataError
         See :func:`~maxmargin.solvers.exact_penalty.enough_of`.
     """
-    equal = np.flatnonzero(rows.squared_norms == 0.0)
-    if len(equal):  # no need of a linear program
-        return Conflict(equal[:1], np.ones(1))
+    conflict = _without_difference(rows, name)
+    if conflict is not None:  # no need of a linear program
+        return conflict
     return enough_of(rows, np.ones(rows.shape[0]), False, name)
+
+
+def _without_difference(rows: Rows, name: str) -> Conflict | None:
+    """A pair whose features are the same.
+
+    Raises
+    ------
+    DataError
+        When the features of a pair differ, but by too little to compute with.
+    """
+    short = np.flatnonzero(rows.squared_norms == 0.0)
+    if not len(short):
+        return None
+    largest = abs(rows.matrix[short]).max(1)
+    sizes = np.asarray(largest.toarray() if rows.sparse else largest).ravel()
+    if (sizes == 0.0).any():
+        return Conflict(short[sizes == 0.0][:1], np.ones(1))
+    raise DataError(
+        f"{name}: the features of a pair differ by at most {sizes.min():.3g}: too small to compute with; scale X up"
+    )
 
 
 def pose(
@@ -203,9 +223,9 @@ def _in_order(pairs: WorkingSet, scores: Reals, task: HardTask, rng: np.random.G
         if not pairs.take(scores):
             raise hidden()
         rows = Rows(pairs.matrix)
-        equal = np.flatnonzero(rows.squared_norms == 0.0)
-        if len(equal):
-            return Conflict(equal[:1], np.ones(1))
+        conflict = _without_difference(rows, name)
+        if conflict is not None:
+            return conflict
         C = max(C, _FIRST * len(pairs.better) / max(float(rows.squared_norms.sum()), 1e-300))
         if not _FACTOR * C <= _LARGEST:
             raise DataError(f"{name}: the weights would be of size {math.sqrt(C):.2g}; scale X up")
