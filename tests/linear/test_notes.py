@@ -545,7 +545,7 @@ def no_kernel(A: Any, B: Any) -> Any:
         SVMClassifier(kernel="cosine"), SVMClassifier(kernel=no_kernel), SVMClassifier(kernel="poly", nu=0.5),
         SVMRegressor(kernel=no_kernel), SVMRegressor(kernel="precomputed", nu=0.5), SVMRegressor(kernel="poly"),
     ],
-    ids=str,
+    ids=lambda model: re.sub(r" at 0x\w+", "", str(model)),
 )  # fmt: skip
 def test_a_kernel_that_is_0_everywhere(model: Any) -> None:
     notes = clone(model).fit(np.zeros((6, 6)), [0, 0, 0, 1, 1, 1]).notes_
