@@ -461,3 +461,13 @@ def test_the_first_pass_of_a_start_from_weights_keeps_the_limit_of_time(solver: 
     assert found.certificate.status is Status.TIME_LIMIT
     assert found.certificate.dual <= found.certificate.primal
     assert len(seen) < 1.8 * many_classes.n  # a part of the first pass, and that of the certificate
+
+
+@pytest.mark.parametrize("solver", [FrankWolfe(), NSlack()], ids=lambda solver: solver.name)
+def test_a_start_from_read_only_weights_that_ends_early(solver: Any, long_sequences: CompiledOracle) -> None:
+    w = np.random.default_rng(0).normal(size=long_sequences.n_weights)
+    w.flags.writeable = False
+    for limits in ({"max_passes": 2}, {"max_passes": 4}, {"max_time": 0.0}):
+        found = minimize(long_sequences, solver, C=0.1, tol=1e-9, warm_start=WarmStart(w), random_state=0, **limits)
+        assert found.certificate.dual <= found.certificate.primal
+        assert np.isfinite(found.w).all()
