@@ -218,9 +218,7 @@ def minimize(
         )
     if warm_start is not None and warm_start.planes is not None:  # the earlier result stays as it is
         warm_start = replace(warm_start, planes=copied(warm_start.planes))
-    if (
-        warm_start is not None and not warm_start.w.flags.writeable
-    ):  # kernels are for one kind of array
+    if warm_start is not None and not warm_start.w.flags.writeable:  # kernels are for one kind of array
         warm_start = replace(warm_start, w=warm_start.w.copy())
     task = Task(
         oracle=oracle,
