@@ -19,6 +19,7 @@ __all__ = ["Pace", "chunks", "in_threads"]
 Ints = NDArray[np.int64]
 _T = TypeVar("_T")
 _FIRST_CHUNK = 64
+_SMALLEST = 8  # of the last chunks for threads
 _CHUNK_SECONDS = 0.3
 
 
@@ -82,8 +83,8 @@ def in_threads(
         try:
             while pending or at < n:
                 while at < n and len(pending) < 2 * n_jobs:
-                    # the rest is divided among all threads
-                    size = min(pace.size, max(1, -(-(n - at) // n_jobs)))
+                    # towards the end they become smaller, so that all threads end together
+                    size = min(pace.size, max(_SMALLEST, (n - at) // (4 * n_jobs)))
                     pending.append(pool.submit(timed, at, min(at + size, n)))
                     at += size
                 if done and deadline is not None:
