@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from itertools import pairwise
-from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -18,6 +16,7 @@ from ._estimator import LabelIndex, _shown, by_position, check_lengths, check_sa
 from ._given_labels import labels_of
 from .decoders.viterbi import viterbi
 from .errors import DataError
+from .losses import is_finite_number
 from .metrics import token_error
 from .structures.attributes import AttributeIndex, Tokens, encode_tokens
 
@@ -192,12 +191,12 @@ class GenerativeHMM(BaseEstimator):
     def _check_parameters(self) -> None:
         if not isinstance(self.emission, str) or self.emission not in ("bernoulli", "multinomial", "gaussian"):
             raise ValueError(f"emission must be 'bernoulli', 'multinomial' or 'gaussian', not {_shown(self.emission)}")
-        if not (_is_finite(self.smoothing) and self.smoothing > 0):
+        if not (is_finite_number(self.smoothing) and self.smoothing > 0):
             raise ValueError(
                 f"smoothing must be a finite number above 0, not {_shown(self.smoothing)}: without it one event that "
                 "training did not see would forbid a whole sequence"
             )
-        if not _is_finite(self.threshold):
+        if not is_finite_number(self.threshold):
             raise ValueError(f"threshold must be a finite number, not {_shown(self.threshold)}")
 
     def _log_shares(self, counts: Reals) -> Reals:
@@ -263,10 +262,6 @@ class GenerativeHMM(BaseEstimator):
         variance = np.maximum(variance, 1e-9 * (float(variance.max()) or float(total_variance.max()) or 1.0))
         slopes = means / variance[:, None]
         return slopes, -0.5 * (means * slopes).sum(0) - centre @ slopes
-
-
-def _is_finite(value: Any) -> bool:
-    return isinstance(value, Real) and abs(value) <= sys.float_info.max  # type: ignore[operator]
 
 
 def _counts(numbers: NDArray[np.int64], weight: Reals, n: int) -> Reals:

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -21,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from .data.brackets import Tree
 from .data.spans import Span, label_spans
 from .errors import DataError
+from .losses import is_finite_number
 from .structures.values import as_reals
 
 __all__ = [
@@ -291,7 +291,7 @@ def ndcg(
     _check_cut(k)
     if not isinstance(gain, str) or gain not in ("linear", "exponential"):
         raise ValueError(f"gain must be 'linear' or 'exponential', not {gain!r:.80}")
-    if empty is not None and not (_is_number(empty) and abs(empty) <= np.finfo(np.float64).max):
+    if empty is not None and not is_finite_number(empty):
         raise ValueError(f"empty must be a finite number or None, not {empty!r:.80}")
     if true.min() < 0.0:
         raise DataError(f"y_true[{int(true.argmin())}] is {true.min():g}; NDCG needs grades of at least 0")
@@ -331,7 +331,7 @@ def precision_at(
     """
     true, score, query = _ranking(y_true, y_score, qid)
     _check_cut(k, none_allowed=False)
-    if not _is_number(relevant) or relevant != relevant:
+    if not is_finite_number(relevant):
         raise ValueError(f"relevant must be a number, not {relevant!r:.80}")
     hits = _discounted((true >= relevant).astype(np.float64), score, query, k, flat=True)
     return float(hits.mean() / k)
@@ -423,10 +423,6 @@ def _ranking(y_true: ArrayLike, y_score: ArrayLike, qid: Any) -> tuple[_Reals, _
         if len(bad):
             raise DataError(f"{name}[{bad[0]}] is not a number")
     return true, score, query_numbers(qid, len(true))
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def _check_cut(k: int | None, *, none_allowed: bool = True) -> None:
