@@ -148,19 +148,20 @@ def test_two_rows_that_contradict_each_other_go_to_their_bounds() -> None:
 
 def test_where_nothing_is_free_to_move_there_is_no_leap() -> None:
     leaps, rows = Leaps(), Rows(np.ones((20, 10)))
-    assert leaps.products(0, rows, 10, np.inf) == 0
-    assert leaps.products(11, rows, 10, np.inf) == 0
-    assert leaps.products(10, rows, 10, np.inf) > 0
-    assert leaps.products(10, rows, 10, 2.0) == 0
+    assert leaps.products(0, 0, rows, 10, np.inf) == 0
+    assert leaps.products(11, 11, rows, 10, np.inf) == 0
+    assert leaps.products(5, 11, rows, 10, np.inf) == 0  # rows of several classes have several free variables
+    assert leaps.products(10, 10, rows, 10, np.inf) > 0
+    assert leaps.products(10, 10, rows, 10, 2.0) == 0
 
 
 def test_products_over_very_many_features_are_counted_as_what_they_cost() -> None:
     wide = Rows(sp.csr_matrix((np.ones(40), (np.arange(40) % 20, np.arange(40))), (20, 4000)))
     leaps, step = Leaps(), Step(1, 0.0, 0.0)
-    most = leaps.products(10, wide, 4000, np.inf)
+    most = leaps.products(10, 10, wide, 4000, np.inf)
     leaps.count(step, most)
     assert step.passes == 1 + math.ceil(most * (0.5 + 100.0))
-    assert leaps.products(10, wide, 4000, 500.0) == 0
+    assert leaps.products(10, 10, wide, 4000, 500.0) == 0
 
 
 @pytest.mark.parametrize("scale", [1.0, 10.0])

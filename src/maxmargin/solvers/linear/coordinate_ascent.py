@@ -244,7 +244,8 @@ class _CoordinateRun(Run):
             a -= a.min(1)[:, None]
             state[_GAIN] = terms.gain(a)
         free: NDArray[np.bool_] = (a > 0.0) & (a < terms.upper)
-        most = self.leaps.products(int(free.any(1).sum()), task.rows, len(self.w), self.passes_left)
+        chosen, variables = int(free.any(1).sum()), int(free.sum())
+        most = self.leaps.products(chosen, variables, task.rows, len(self.w), self.passes_left)
         if not most:
             return
         constant = float(state[_CONSTANT])

@@ -3,8 +3,8 @@
 Where rows depend on one another, or contradict each other, and ``C`` is large, single steps undo each other, and passes
 go on without end. By then most variables have found the bound that they stay at, and along the others, the face of the
 box on which the point lies, the dual is a quadratic of which conjugate gradients find the maximum in a few dozen
-products. The way is projected back onto the box; passes after it find the next face. Rows with free variables must be
-no more than weights. Source: Moré and Toraldo (SIAM Journal on Optimization 1991), algorithm GPCG, with coordinate
+products. The way is projected back onto the box; passes after it find the next face. Free variables must be no more
+than weights. Source: Moré and Toraldo (SIAM Journal on Optimization 1991), algorithm GPCG, with coordinate
 ascent in the place of gradient projection.
 Memory beyond that of coordinate ascent: a few numbers for each free variable and feature, and a copy of the rows with
 free variables where rows are sparse.
@@ -67,10 +67,15 @@ class Leaps:
     """When to leap, and how far: leaps are to cost a part of what the passes do.
 
     Costs are in passes over all rows: passes that leave rows out cost less, and so do products with some rows.
+
+    Parameters
+    ----------
+    after : float
+        How many times later than usual the first one comes.
     """
 
-    def __init__(self) -> None:
-        self._cost, self._next, self._share = 0.0, float(_FIRST), 0.0
+    def __init__(self, after: float = 1.0) -> None:
+        self._cost, self._next, self._share = 0.0, after * _FIRST, 0.0
         self._wait, self._best, self._judged = float(_BETWEEN), -math.inf, True
 
     def due(self, cost: float) -> bool:
@@ -78,15 +83,15 @@ class Leaps:
         self._cost += cost
         return self._cost >= self._next
 
-    def products(self, chosen: int, rows: Rows, n_weights: int, passes_left: float) -> int:
-        """How many products with some of the rows a leap may take: 0 where there are none, or where it will not pay.
+    def products(self, chosen: int, free: int, rows: Rows, n_weights: int, passes_left: float) -> int:
+        """How many products with the chosen rows a leap may take: 0 where there are none, or where it will not pay.
 
-        A product reads the rows chosen as a pass does, and goes over the features besides. Where rows with free
-        variables are more than weights, most of them have not found their bounds yet, and passes do that sooner
-        (measured on a9a).
+        A product reads the rows chosen as a pass does, and goes over the features besides. Where free variables are
+        more than weights, most of them have not found their bounds yet, and passes do that sooner (measured on a9a and
+        on digits).
         """
         self._next = self._cost + self._wait
-        if not 0 < chosen <= n_weights:
+        if not 0 < free <= n_weights:
             return 0
         self._share = chosen / rows.shape[0] + rows.shape[1] / max(rows.entries, 1)
         left = (passes_left - 2.0) / self._share - _TRIES  # the pass before it, and a look at where it ends
