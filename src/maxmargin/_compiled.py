@@ -121,6 +121,27 @@ class _StampedCache(caching.FunctionCache):
             pass
 
 
+def _remember_addresses(dispatcher: Any) -> None:
+    """Let a function find its machine code at once when it is an argument of a kernel.
+
+    Numba asks for it twice at every call, by a signature that is one object for each kernel, and compares all types
+    each time: 50 us for each function, many times the work of a kernel on a few examples.
+    """
+    search, known = dispatcher.get_compile_result, {}
+
+    def found(signature: Any) -> Any:
+        entry = known.get(id(signature))
+        if entry is None:
+            result = search(signature)
+            if not isinstance(result.library.get_pointer_to_function, functools._lru_cache_wrapper):
+                result.library.get_pointer_to_function = functools.cache(result.library.get_pointer_to_function)
+            # the signature is kept: another in its place would have its number
+            entry = known[id(signature)] = signature, result
+        return entry[1]
+
+    dispatcher.get_compile_result = found
+
+
 def _jit(function: Callable[..., Any], signature: Any = None, **options: Any) -> Any:
     options = {"nogil": True, "error_model": "numpy", **options}
     dispatcher = njit(**options)(function)
@@ -129,6 +150,7 @@ def _jit(function: Callable[..., Any], signature: Any = None, **options: Any) ->
             dispatcher._cache = _StampedCache(function)
         except (RuntimeError, OSError):
             pass  # no writable cache folder: compile in memory
+        _remember_addresses(dispatcher)
         if signature is not None:
             dispatcher.compile(signature)
             dispatcher.disable_compile()

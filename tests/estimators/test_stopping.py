@@ -502,18 +502,18 @@ def test_another_problem_from_a_warm_start_has_its_own_optimum(rows: Any, change
 
 @pytest.mark.parametrize("solver", ["frank_wolfe", "n_slack", "one_slack"])
 def test_planes_of_another_structure_are_not_taken_over(rows: Any, solver: str) -> None:
-    """Of one encoding, but with losses of a hundredth: cached planes have those of the fit before."""
+    """Of one encoding, but with losses of a tenth: cached planes have those of the fit before."""
 
     @compiled
     def augment(pack: Any, i: Any, theta: Any) -> Any:
         for k in range(3):
             if k != pack.target[i]:
-                theta[k] += 0.01
+                theta[k] += 0.1
         return 0.0
 
     @compiled
     def loss(pack: Any, i: Any, output: Any) -> Any:
-        return 0.01 if output[0] != pack.target[i] else 0.0
+        return 0.1 if output[0] != pack.target[i] else 0.0
 
     smaller = type("Smaller", (Multiclass,), {"augment": staticmethod(augment), "loss": staticmethod(loss)})(3)
     options: dict[str, Any] = dict(solver=solver, tol=1e-6, max_passes=3000, random_state=0)

@@ -16,7 +16,7 @@ import numba
 import numpy as np
 import pytest
 
-from maxmargin._compiled import Kernel, compiled_sources
+from maxmargin._compiled import Kernel, compiled, compiled_sources, function_type
 
 PACKAGE = Path(__file__).resolve().parents[2] / "src" / "maxmargin"
 
@@ -301,6 +301,38 @@ def test_threads_build_one_kernel_at_once() -> None:
     assert len(signatures) == 1
 
 
+@needs_compiler
+def test_a_function_given_to_a_kernel_is_searched_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numba's own search takes longer than the work of a kernel on a few examples."""
+    real = numba.types.float64
+    by_value = function_type(real(real))
+
+    @compiled
+    def double(x):  # type: ignore[no-untyped-def]
+        return 2.0 * x
+
+    @compiled
+    def square(x):  # type: ignore[no-untyped-def]
+        return x * x
+
+    def both(f, g, x):  # type: ignore[no-untyped-def]
+        return f(x) + g(x)
+
+    def other(f, x, n):  # type: ignore[no-untyped-def]
+        return f(x) + n
+
+    first = Kernel(both, lambda: real(by_value, by_value, real))
+    second = Kernel(other, lambda: real(function_type(real(real)), real, real))
+    assert (first(double, square, 3.0), second(square, 3.0, 1.0)) == (15.0, 10.0)
+
+    def refuse(*args: Any) -> Any:
+        raise AssertionError("searched again")
+
+    monkeypatch.setattr(type(double), "get_compile_result", refuse)
+    assert (first(double, square, 4.0), second(square, 4.0, 1.0)) == (24.0, 17.0)
+    assert first(square, double, 4.0) == 24.0
+
+
 def test_every_compiled_source_counts_for_freshness() -> None:
     """Each module that uses the decorators is among the files whose hash is part of every cached function's stamp."""
     counted = compiled_sources().keys()
@@ -319,7 +351,7 @@ def test_all_kernels_of_the_package_are_cached(run_python: Callable[..., str], t
     code = """
 import importlib, json, pkgutil
 import maxmargin
-from maxmargin._compiled import Kernel, compiled_sources
+from maxmargin._compiled import Kernel, compiled, compiled_sources, function_type
 
 kernels = {}
 for module in pkgutil.walk_packages(maxmargin.__path__, "maxmargin."):
