@@ -127,7 +127,8 @@ def _remember_addresses(dispatcher: Any) -> None:
     Numba asks for it twice at every call, by a signature that is one object for each kernel, and compares all types
     each time: 50 us for each function, many times the work of a kernel on a few examples.
     """
-    search, known = dispatcher.get_compile_result, {}
+    search = dispatcher.get_compile_result
+    known: dict[int, tuple[Any, Any]] = {}
 
     def found(signature: Any) -> Any:
         entry = known.get(id(signature))
