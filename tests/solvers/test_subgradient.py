@@ -528,7 +528,8 @@ def test_a_pass_of_a_structure_is_left_when_time_is_over() -> None:
     case.structure.argmax = slow
     result = minimize(case.oracle, Subgradient(), C=1.0, tol=0.0, max_passes=1000, max_time=0.25, random_state=0)
     assert result.certificate.status is Status.TIME_LIMIT
-    assert result.certificate.passes == 1  # that of the certificate
+    assert result.certificate.passes == 2  # that of the certificate, and a look at the weights to begin with
+    assert calls == 3 + 2 * 2 * case.n  # with losses and without
     assert result.certificate.primal == pytest.approx(case.listed.primal(result.w, np.ones(case.n)))
     assert result.certificate.dual <= case.listed.optimum(np.ones(case.n))[1]
 

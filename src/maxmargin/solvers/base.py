@@ -219,6 +219,9 @@ class Run(ABC):
     label = ""
     """Name of the algorithm at work, where the solver chooses among several."""
 
+    owed: int = 0
+    """Passes that an evaluation took beyond its own; the outer loop counts them and takes them back to 0."""
+
     looks_at_start = False
     """Whether the weights of a warm start are evaluated before the first pass: it keeps the planes that it meets."""
 

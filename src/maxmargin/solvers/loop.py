@@ -428,7 +428,7 @@ class _Loop:
         passes = self.passes + 1
         calls = passes * len(self.task.examples)
         certificate = certify(run, w, dual, passes, calls, self._seconds(), run.label or self.solver.name, status)
-        self.passes = passes
+        self.passes, run.owed = passes + run.owed, 0
         self.best_dual = max(self.best_dual, dual)
         if self.best is None or not run.keeps_best or certificate.primal <= self.best[0].primal:
             self.best, self.borrowed = (certificate, w), True

@@ -93,6 +93,9 @@ class _ProjectedRun(Run):
     def advance(self) -> Step:
         passes = 1
         if not self.L:
+            if self.passes_left < 2:  # how long a step may be is not known, and to find out takes one
+                dual, gap = self._figures()
+                return Step(0, gap, dual, ready=True)
             passes += self._find_largest_eigenvalue()
         terms = self.terms
         ahead = (self.momentum - 1.0) / self._next_momentum()
@@ -106,6 +109,9 @@ class _ProjectedRun(Run):
             if needed <= self.L:
                 break
             self.L = _ABOVE * needed
+            if passes + 1 > self.passes_left:  # no step, but what the next ones need
+                a, after = self.a, self.products
+                break
             passes += 1
         self._set_momentum(y, a)
         self.before, self.a, self.products = (self.a, self.products), a, after
@@ -131,7 +137,7 @@ class _ProjectedRun(Run):
         """Sets ``L``; returns the number of products that it took."""
         terms, last, count = self.terms, 0.0, 0
         direction = self._along(np.random.default_rng(0).normal(size=self.a.shape))
-        while count < _MOST_PRODUCTS:
+        while count < min(_MOST_PRODUCTS, self.passes_left - 1):
             direction /= max(float(np.linalg.norm(direction)), 1e-300)
             self.task.deadline.check()
             bent = terms.sign * self.apply(terms.beta(direction))[:, None] + terms.ridge * direction

@@ -220,7 +220,6 @@ class _SubgradientRun(Run):
         self.primal = math.inf
         self.found: Reals | None = None
         self.most: float | None = None  # what the first mean and the weights to begin with are worth, the larger
-        self.extra = 0
 
     def _first_steps(self) -> Any:
         options, task = self.options, self.task
@@ -234,36 +233,39 @@ class _SubgradientRun(Run):
 
     def advance(self) -> Step:
         self.found = None
+        # the look at the weights to begin with may take a pass of its own: it is left room
+        look = int(self.most is None and not self.objective.by_example)
         if self.options.variance_reduction:
-            return self._reduced_pass()
+            return self._reduced_pass(self.passes_left - look)
+        if self.passes_left < 1 + look:
+            return Step(0, math.inf, self.bounds.best, ready=True)
         self._pass()
         if self.averaging == "suffix" and self.passes & (self.passes - 1) == 0:  # 1, 2, 4, 8, ...
             self.earlier, self.block = (self.taken - self.block, self.steps.mean()), self.taken
-        due, passes = self.passes >= self.next and not self.extra, 1 + self._extra()
+        due, passes = self.passes >= self.next, 1
         if due:
             self.next = int(1.2 * self.passes) + 1
         if self.objective.by_example or self.options.order != "random":
             self.bounds.add(self.steps.a)
-        elif due:  # planes of some examples, and twice of others, are no dual point
+        elif due and self.passes_left >= 2 + look:  # planes of some examples, and twice of others, are no dual point
             at = self.objective.at(self._mean())
             self.bounds.add(at.dual)
             self.bounds.look(at.dual)
             passes += 1
         return Step(passes, self.primal - self.bounds.best, self.bounds.best, ready=due)
 
-    def _extra(self) -> int:
-        extra, self.extra = self.extra, 0
-        return extra
-
-    def _reduced_pass(self) -> Step:
+    def _reduced_pass(self, most: float) -> Step:
         anew = self.passes % _PASSES == 0
         if anew:
             at = self.objective.at(self.steps.last())
             self.primal = at.value
             self.bounds.add(at.dual)
             self.steps.set_anchor(at, self.times)
+        together = 1 + anew
+        if together > most:  # the weights stay as they are
+            return Step(1, self.primal - self.bounds.best, self.bounds.best, ready=True)
         self._pass()
-        return Step(1 + anew + self._extra(), self.primal - self.bounds.best, self.bounds.best)
+        return Step(together, self.primal - self.bounds.best, self.bounds.best)
 
     def _pass(self) -> None:
         """One pass over the examples, or as many draws."""
@@ -345,7 +347,7 @@ class _SubgradientRun(Run):
         if w is not self.found:
             return found
         if self.most is None:
-            if self.primal <= self._sure():
+            if self.primal <= self._sure() or not self.taken:
                 self.most = self.primal
             else:
                 found = self._better(w, found)  # sets it when all is done: Ctrl-C may end this
@@ -356,7 +358,8 @@ class _SubgradientRun(Run):
     def _better(self, w: Reals, found: Evaluation) -> Evaluation:
         start = self.objective.settled(self.start)
         other: Evaluation = self.task.evaluate(start)
-        self.extra += not self.objective.by_example  # a pass that the next step tells
+        if not self.objective.by_example:  # a look of its own: the one after the next pass is left out
+            self.owed, self.next = 1, max(self.next, self.passes + 2)
         value = self._worth(start, other)
         self.most = max(value, self.primal)
         if self.primal <= value:

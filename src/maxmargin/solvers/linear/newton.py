@@ -132,20 +132,22 @@ class NewtonRun(Run):
         """A solution of the system, and the passes that it took."""
         task, ridge = self.task, self.task.ridge
         curvature = task.terms.curvature(at.scores)
-        done = 0
-        if not self.by_matrix:
+        done, left = 0, self.passes_left - 1.0
+        if not self.by_matrix or left < 1.0:
             diagonal = ridge.copy()
             diagonal[: task.rows.shape[1]] += task.rows.column_squares(curvature)
             if task.intercept != "none":
                 diagonal[-1] += curvature.sum()
+            scale = 1.0 / np.maximum(diagonal, 1e-300)
+            if left < 1.0:
+                return -scale * at.gradient, 0
 
             def product(p: Reals) -> Reals:
                 return np.asarray(ridge * p + task.combined(curvature * task.scores(p)))
 
-            most = int(min(self.most, _MOST_PRODUCTS))
-            scale = 1.0 / np.maximum(diagonal, 1e-300)
+            most = int(min(self.most, _MOST_PRODUCTS, left))
             p, done, reached = conjugate_gradients(product, -at.gradient, scale, forcing=_FORCING, most=most)
-            if reached or self.most == math.inf:
+            if reached or self.most == math.inf or done + 1.0 > left:
                 return p, done
             self.by_matrix = True
         return normal_equations(task.rows, curvature, ridge)(-at.gradient), done + 1
