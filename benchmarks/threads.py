@@ -1,7 +1,8 @@
 """What a second thread gives: wall seconds of the parallel work with one thread and with two.
 
 Kernel rows and Gram products are products of matrices, whose threads are those of BLAS; the decoder's are ``n_jobs``.
-Every measurement is a fresh process, the median of three calls; the machine must have two idle cores.
+Every measurement is a fresh process, the median of three calls; the machine must have two idle cores. What two cores
+can do at best is printed beside it: two processes with one thread each, at once (virtual cores may be one real core).
 
 ``python benchmarks/threads.py [kernel_rows gram decoding]``
 """
@@ -64,17 +65,22 @@ def decoding() -> Callable[[], Any]:
 WORK = {"kernel_rows": kernel_rows, "gram": gram, "decoding": decoding}
 
 
-def measured(name: str, threads: int) -> float:
-    """Median wall seconds in a fresh process."""
+def measured(name: str, threads: int, processes: int = 1) -> float:
+    """Median wall seconds in fresh processes that run at once; the mean of them."""
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-    done = subprocess.run(
-        [sys.executable, __file__, "measure", name],
-        env={**os.environ, **dict.fromkeys(names, str(threads))},
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
-    return float(json.loads(done.stdout.strip().splitlines()[-1]))
+    running = [
+        subprocess.Popen(
+            [sys.executable, __file__, "measure", name],
+            env={**os.environ, **dict.fromkeys(names, str(threads))},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(processes)
+    ]
+    printed = [process.communicate()[0] for process in running]
+    if any(process.returncode for process in running):
+        sys.exit(f"{name}: a process failed")
+    return statistics.mean(float(json.loads(text.strip().splitlines()[-1])) for text in printed)
 
 
 def measure(name: str) -> float:
@@ -93,7 +99,12 @@ def main(names: list[str] | None = None) -> bool:
     good = []
     for name in names or WORK:
         one, two = measured(name, 1), measured(name, 2)
-        print(f"{name}: {one:.2f} s with one thread, {two:.2f} s with two", flush=True)
+        apart = measured(name, 1, processes=2)
+        print(
+            f"{name}: {one:.2f} s with one thread, {two:.2f} s with two; two processes that share nothing, at once: "
+            f"{apart:.2f} s, so two cores are {2.0 * one / apart:.2f} of one here",
+            flush=True,
+        )
         good.append(verdict("one thread / two", one / two, BAR, at_most=False))
     return all(good)
 
