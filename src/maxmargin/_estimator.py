@@ -38,7 +38,6 @@ __all__ = [
 ]  # fmt: skip
 
 Reals = NDArray[np.float64]
-_WITH_DERIVATIVE = ("squared_hinge", "logistic", "exponential", "squared_epsilon_insensitive")
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -267,8 +266,12 @@ class MarginEstimator(BaseEstimator):
 
     @property
     def _has_kinks(self) -> bool:
-        loss = getattr(self, "loss", None)
-        return loss not in _WITH_DERIVATIVE if isinstance(loss, str) else not getattr(loss, "smooth", False)
+        from .losses import MARGIN_LOSSES, SquaredEpsilonInsensitive
+
+        loss, named = getattr(self, "loss", None), {SquaredEpsilonInsensitive.name: SquaredEpsilonInsensitive()}
+        if isinstance(loss, str):
+            loss = {**MARGIN_LOSSES, **named}.get(loss)
+        return not getattr(loss, "smooth", False)
 
     def _forget(self, *names: str) -> None:
         """Drop attributes of an earlier fit with other parameters."""
