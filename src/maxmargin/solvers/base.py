@@ -18,13 +18,15 @@ from .passes import DUAL, GAP
 from .planes import Planes
 
 __all__ = [
-    "Problem", "Run", "Solver", "Step", "StructuredRun", "Task", "WarmStart", "fault_of_ours", "fault_of_terms",
-    "sweep_until", "to_dual_point",
+    "FINEST", "Problem", "Run", "Solver", "Step", "StructuredRun", "Task", "WarmStart", "fault_of_ours",
+    "fault_of_terms", "sweep_until", "to_dual_point",
 ]  # fmt: skip
 
 Ints = NDArray[np.int64]
 Reals = NDArray[np.float64]
 _VISITS = 2000
+FINEST = 1e-15
+"""Relative gap beyond which there is only rounding, whatever tolerance is asked for."""
 
 
 @dataclass

@@ -15,7 +15,7 @@ from ..errors import DataError, StructureError
 from ..problem import Certificate, Scaling, relative_gap
 from ..status import Status
 from ..terms import inner
-from .base import Problem, Run, Solver, Task, WarmStart, fault_of_ours
+from .base import FINEST, Problem, Run, Solver, Task, WarmStart, fault_of_ours
 from .deadline import Deadline, OutOfTime, clock
 from .oracle import Oracle
 from .planes import Planes, copied
@@ -29,7 +29,6 @@ _LARGEST_COST = 1e50
 _SMALLEST_COST = 1e-300  # its inverse is still a number
 # gaps that are enough are those of rounding, 1e-13 of the size of the sums: values up to a millionth of it count as 0
 _NEXT_TO_ZERO = 1e7
-_CLEARLY = 0.5  # a bound is below what it bounds: only a clear difference between two of them counts
 
 
 @dataclass(frozen=True)
@@ -324,6 +323,8 @@ class _Loop:
         self.borrowed = False
         self.best_dual: float = getattr(task, "floor", 0.0)  # losses are at least 0, and so is the optimum
         self.posed: Any = task
+        # weights to begin with that no evaluation has seen: at an early end they may be the best ones
+        self.unseen: Reals | None = None if task.warm is None else task.warm.w
         # exact gap over estimated gap at the last evaluation: estimates are sums met on the way, usually too high
         self.optimism = 0.5
 
@@ -358,43 +359,45 @@ class _Loop:
         if warm is not None and (again or warm.beta is not None) and self.max_passes > 3 and not self._moved:
             # the dual point of an earlier fit may be good enough as it is
             self._evaluate(run)
-            if not again and not np.array_equal(run.weights(), warm.w):  # those of the dual point may be others
+            if np.array_equal(run.weights(), warm.w):
+                self.unseen = None
+            elif not again:  # those of the dual point may be others
                 self._evaluate(run, weights=warm.w)
-            self.history.append(self._best_record())
-            stopped = self._call(run)
-            if reached := self._reached():
-                return reached
-            if stopped:
-                return Status.STOPPED
+            if ended := self._first_record(run):
+                return ended
         elif warm is not None and run.looks_at_start:  # what is found there joins the working set
             self._evaluate(run, weights=warm.w)
-            self.history.append(self._best_record())
-            stopped = self._call(run, warm.w)
-            if reached := self._reached():
-                return reached
-            if stopped:
-                return Status.STOPPED
+            if ended := self._first_record(run, warm.w):
+                return ended
             if self.passes + 2 > self.max_passes:
                 return Status.PASS_LIMIT
+        if not run.keeps_best:
+            self.unseen = None
         while True:
             self._keep_best()
-            run.passes_left = self.max_passes - 1 - self.passes  # one is the certificate's
+            run.passes_left = self.max_passes - self._last_passes - self.passes
             step = run.advance()
             self._serve_interrupt()
             self.passes += step.passes
             estimate = step.dual + step.gap
             due = self.check_every is not None and self.passes % self.check_every == 0
-            small = max(self.task.tol * max(abs(estimate), abs(step.dual)), self.enough)
+            small = max(max(self.task.tol, FINEST) * max(abs(estimate), abs(step.dual)), self.enough)
             promising = math.isfinite(step.gap) and step.gap * self.optimism <= small
             record = Record(self.passes, self._seconds(), estimate, step.dual, False)
+            if math.isnan(step.gap) or math.isnan(step.dual):  # the numbers are lost, those before are not
+                return Status.STALLED
             if step.separated:
                 return Status.SEPARATED
-            if due or step.ready or step.settled or promising:
+            # of two passes the last one is for the weights to begin with
+            full = self.unseen is not None and self.passes + 2 > self.max_passes
+            if promising or ((due or step.ready or step.settled) and not full):
                 certificate = self._evaluate(run)
                 if reached := self._reached():
                     self.history.append(self._best_record())
                     self._call(run)
                     return reached
+                if math.isnan(certificate.primal):
+                    return Status.STALLED
                 if 0 < step.gap < np.inf and not run.exact_gap:
                     self.optimism = min(max(certificate.gap / step.gap, 0.05), 1.0)
                 record = self._record(certificate)
@@ -407,10 +410,21 @@ class _Loop:
                 if not run.change_way():
                     return Status.STALLED
                 self.way = len(self.history)
-            if self.passes + 2 > self.max_passes:  # another pass and its certificate
+            if self.passes + 1 + self._last_passes > self.max_passes:  # another pass and what comes last
                 return Status.PASS_LIMIT
             if clock() >= self.end:
                 return Status.TIME_LIMIT
+
+    def _first_record(self, run: Run, weights: Reals | None = None) -> Status | None:
+        """The look at where the run begins; how the run ends if that is enough."""
+        self.history.append(self._best_record())
+        stopped = self._call(run, weights)
+        return self._reached() or (Status.STOPPED if stopped else None)
+
+    @property
+    def _last_passes(self) -> int:
+        """Passes that come last: that of the certificate, and a look at weights to begin with that none has seen."""
+        return 1 if self.unseen is None or self.max_passes <= 2 else 2
 
     @property
     def _moved(self) -> bool:
@@ -424,13 +438,18 @@ class _Loop:
         """Exact figures of the weights as they are, or of others; keeps the best ones and the best dual bound seen."""
         # the bound first: it also frees the weights of the rounding of the steps
         dual = run.dual() if weights is None else self.best_dual
+        if math.isnan(dual):
+            dual = -math.inf
         w = run.weights() if weights is None else weights
+        if weights is not None and weights is self.unseen:
+            self.unseen = None
         passes = self.passes + 1
         calls = passes * len(self.task.examples)
         certificate = certify(run, w, dual, passes, calls, self._seconds(), run.label or self.solver.name, status)
         self.passes, run.owed = passes + run.owed, 0
         self.best_dual = max(self.best_dual, dual)
-        if self.best is None or not run.keeps_best or certificate.primal <= self.best[0].primal:
+        before = math.nan if self.best is None else self.best[0].primal
+        if math.isnan(before) or certificate.primal <= before or not (run.keeps_best or math.isnan(certificate.primal)):
             self.best, self.borrowed = (certificate, w), True
         return certificate
 
@@ -444,11 +463,20 @@ class _Loop:
     def _finish(self, run: Run, status: Status) -> Result:
         last = self.history[-1] if self.history else None
         open_end = self.best is None or last is None or not last.exact
-        start = self._better_start(run, status, open_end)
-        if start is not None or open_end:
+        start = self._start_to_see(run, status)
+        if open_end:
+            self._keep_best()
+            if start is None or not self.history or self.passes + 2 <= self.max_passes:
+                self._evaluate(run, status)
+            else:  # a pass for one of the two: the start is no worse than any before it
+                self.best_dual = max(self.best_dual, run.dual())
+        room = not self.history or self.passes < self.max_passes
+        if start is not None and room and not self._is_worse(run, start):
             self._keep_best()
             self._evaluate(run, status, weights=start)
         assert self.best is not None
+        if math.isnan(self.best[0].primal):  # no pass has given numbers
+            self._evaluate(run, status, weights=np.zeros_like(run.weights()))
         found, kept = self.best
         w = kept.dense() if isinstance(kept, _Sparse) else kept
         highest = getattr(self.posed, "dual_point", None)  # a solver may have met a higher one between evaluations
@@ -471,31 +499,22 @@ class _Loop:
             self.history.append(self._record(certificate))
         return Result(w, certificate, self.history, run.planes(), run, highest, str(run.reason), run.n_mistakes)
 
-    def _better_start(self, run: Run, status: Status, open_end: bool) -> Reals | None:
-        """The weights of a warm start, where a run that ended early has none nearly as good.
+    def _start_to_see(self, run: Run, status: Status) -> Reals | None:
+        """The weights of a warm start, where a run has ended early and none of its evaluations has seen them.
 
         Dual variables of a fit with a smaller ``C`` stand for weights that are larger in proportion, and the first
         passes may leave them far above where the earlier fit ended (2000 rows of 8 classes, from ``C=0.01`` to 1000:
         1,800 times the objective of weights of 0 after a pass). To begin with smaller ones is no cure: after ten passes
-        the lower bound was a hundredth of what it is so. The pass of the certificate goes to the start then, by
-        what the run can tell without a pass.
+        the lower bound was a hundredth of what it is so.
         """
         early = status in (Status.PASS_LIMIT, Status.TIME_LIMIT, Status.INTERRUPTED, Status.STOPPED)
-        warm = self.task.warm
-        if warm is None or not early or not (open_end or self.passes < self.max_passes):
-            return None
-        least = run.at_least(warm.w)
-        if least is None:
-            return None
-        if not self.history:  # it ended before there was anything else
-            return warm.w.copy()
-        self._keep_best()
-        if open_end:
-            self.best_dual = max(self.best_dual, run.dual())
-        others = [self.best[0].primal] if self.best is not None else []
-        if open_end:
-            others += [bound for bound in [run.at_least(run.weights())] if bound is not None]
-        return warm.w.copy() if least < _CLEARLY * min(others) else None
+        start = self.unseen
+        return start if early and start is not None and start.shape == run.weights().shape else None
+
+    def _is_worse(self, run: Run, start: Reals) -> bool:
+        """Whether the weights to begin with are known to be worse than the best ones, without a pass over the data."""
+        least = run.at_least(start)
+        return least is not None and self.best is not None and least >= self.best[0].primal
 
     def _honest(self, status: Status, found: Certificate) -> Status:
         """A run stopped by a limit may have converged all the same."""
@@ -523,6 +542,8 @@ class _Loop:
 
     def _within(self, primal: float, dual: float) -> Status | None:
         """What a gap makes of a run: a small share of the values, or no more than rounding, also beside 0."""
+        if math.isnan(primal):
+            return None
         if relative_gap(primal, dual) <= self.task.tol:
             return Status.CONVERGED
         if primal - dual > self.enough:

@@ -75,13 +75,15 @@ class _AutomaticRun(Run):
         self.budget = _CONSTANT + _ITERATIONS * 4.0 / 3.0 * task.n**3 / _FASTER if suits(task) else math.inf
         if 8.0 * task.n**2 > 1e6 * options.cache_mb:
             self.budget = math.inf
+        self.smo.most = min(self.smo.most, self.budget)  # of few points one block can cost more than the other way
 
     def advance(self) -> Step:
         step = self.run.advance()
         if self.run is not self.smo or self.budget == math.inf:
             return step
         self.gaps.append(step.gap / max(abs(step.dual + step.gap), abs(step.dual), 1e-300))
-        if len(self.gaps) >= _FIRST_LOOK:
+        # where the passes so far have cost as much as the other way, no look comes too early
+        if len(self.gaps) >= _FIRST_LOOK or self.smo.operations > self.budget:
             remaining = passes_to_go(self.gaps, self.task.tol) if math.isfinite(self.gaps[-1]) else math.inf
             if step.ready or remaining * self.smo.operations / len(self.gaps) > self.budget:
                 self._change(remaining)

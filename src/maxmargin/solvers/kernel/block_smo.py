@@ -82,6 +82,7 @@ class BlockRun(Run):
         self.highest, self.lowest = np.empty_like(self.a), np.empty_like(self.a)
         self.worked: Ints = np.empty(0, np.int64)
         self.gap, self.best, self.idle, self.operations = np.inf, -np.inf, 0, 0.0
+        self.most: float = _OPERATIONS  # in one block
         self.may_grow = not task.exact and self.terms.squared  # until the task refuses it
         self.cache = self._rows_in(np.float32 if single_precision_suffices(task, self.terms) else np.float64)
 
@@ -170,7 +171,7 @@ class BlockRun(Run):
         )
         moved = ascend(
             K, sign, upper, ridge, moving, thresholds, group, len(self.task.totals), _FRACTION,
-            _ROUNDING * float(np.abs(h).max()), max(100, _OPERATIONS // h.size),
+            _ROUNDING * float(np.abs(h).max()), max(100, int(self.most) // h.size),
         )  # fmt: skip
         a = np.ascontiguousarray(moving.reshape(a.T.shape).T)
         change = part.beta(a) - before

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ...errors import DataError
 from ...terms import hinges_only
-from ..base import Run, Step
+from ..base import FINEST, Run, Step
 from .intercept import best_intercept
 from .normal_equations import normal_equations, to_zero
 from .task import LinearTask
@@ -198,7 +198,7 @@ class InteriorRun(Run):
         primal, dual = self._lengths(da, dlow, dhigh, room)
         ahead = product(self.a + primal * da, self.low + dual * dlow, room - primal * da, self.high + dual * dhigh)
         # far below the tolerance the systems only lose accuracy
-        target = max(mu * (ahead / mu) ** 3, 0.01 * self.task.tol * self.primal / count)
+        target = max(mu * (ahead / mu) ** 3, 0.01 * max(self.task.tol, FINEST) * self.primal / count)
         at_low += target
         at_low -= da * dlow
         if self.bounded:

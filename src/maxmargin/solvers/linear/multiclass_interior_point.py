@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import DataError
-from ..base import Run, Step
+from ..base import FINEST, Run, Step
 from .biases import response
 from .crammer_singer import MulticlassTask
 from .normal_equations import solver_of, to_zero
@@ -145,7 +145,7 @@ class MulticlassInteriorRun(Run):
         _, _, da, _, dlow = direction(-a * low)
         step = min(to_zero(a, da), to_zero(low, dlow))
         ahead = float((a + step * da).ravel() @ (low + step * dlow).ravel()) / a.size
-        target = max(mu * max(ahead / mu, 0.0) ** 3, 0.01 * task.tol * self.primal / a.size)
+        target = max(mu * max(ahead / mu, 0.0) ** 3, 0.01 * max(task.tol, FINEST) * self.primal / a.size)
         dW, df, da, dt, dlow = direction(target - a * low - da * dlow)
         step = min(1.0, _TO_BOUNDARY * min(to_zero(a, da), to_zero(low, dlow)))
         self.a += step * da
