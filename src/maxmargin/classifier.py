@@ -137,7 +137,8 @@ class SVMClassifier(Classifier, KernelMachine):
     warm_start : bool, default=False
         Begin where the last :meth:`fit` ended, when that had as many rows and features; this saves time where ``C``,
         the weights or the classes of a few rows have changed, and the answer is as exact as any, or no worse than the
-        start where it ends early. It takes as much memory as a row of ``n`` numbers for each problem. (Many values of ``C``: :func:`~maxmargin.svm_path`.)
+        start where it ends early. It takes as much memory as a row of ``n`` numbers for each problem. (Many values of
+        ``C``: :func:`~maxmargin.svm_path`.)
     callback : callable, optional
         ``callback(record, w)`` after every pass, or step of several; a true answer stops the fit,
         all problems of it. As after Ctrl-C, those that it did not come to have weights of 0.
