@@ -12,7 +12,16 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
 from ._class_weight import class_factors, without_zero_classes
-from ._estimator import LabelIndex, check_label, check_lengths, check_one_kind, check_sample_weight, labels_as_given
+from ._estimator import (
+    LabelIndex,
+    check_label,
+    check_lengths,
+    check_one_kind,
+    check_sample_weight,
+    is_missing,
+    labels_as_given,
+    missing_label,
+)
 from .errors import DataError
 
 __all__ = [
@@ -294,7 +303,7 @@ def _sorted_labels(checked: NDArray[Any]) -> NDArray[Any]:
 
 
 def _check_one_each(y: Any, name: str = "y") -> None:
-    """Refuse labels that are no list or array, and lists of nothing but what cannot be a label.
+    """Refuse labels that are no list or array, missing ones, and lists of nothing but what cannot be a label.
 
     What scikit-learn takes, or has a clear line for, is left to it: None, arrays of more dimensions, and a column,
     also as a list of lists of one entry.
@@ -307,14 +316,49 @@ def _check_one_each(y: Any, name: str = "y") -> None:
     if isinstance(y, list | tuple):
         if y and not any(isinstance(label, Hashable) for label in y) and not _is_column(y):
             check_label(y[0], f"{name}[0]")
+        _check_none_missing(y, name)
         return
-    if y is None or getattr(y, "shape", ()) != () or np.asarray(y).ndim > 0:
+    if y is None:
+        return
+    if getattr(y, "shape", ()) != () or np.asarray(y).ndim > 0:
+        _check_none_missing(y, name)
         return
     what = "an array of shape ()" if isinstance(y, np.ndarray) else f"of type {type(y).__name__}"
     more = f": give list({name})" if isinstance(y, Iterator) else ""
     raise DataError(
         f"{name} is {what}; it must be a list or an array of labels{', one for each row' if name == 'y' else ''}{more}"
     )
+
+
+def _check_none_missing(y: Any, name: str) -> None:
+    """Refuse missing labels. None is one to pandas only: in lists and arrays it is a label like others.
+
+    Raises
+    ------
+    DataError
+        Names the first, and its row.
+    """
+    if isinstance(y, list | tuple):
+        if not set(map(type, y)) <= {str, int, bool}:
+            for i, label in enumerate(y):
+                if is_missing(label):
+                    raise missing_label(label, f"{name}[{i}]")
+        return
+    array = np.asarray(y)
+    if hasattr(y, "isna"):
+        missing = np.asarray(y.isna())
+    elif isinstance(y, np.ma.MaskedArray):
+        missing = np.ma.getmaskarray(y)
+    elif array.dtype.kind in "fcmM":
+        missing = np.isnat(array) if array.dtype.kind in "mM" else np.isnan(array)
+    elif array.dtype == object:
+        missing = np.fromiter(map(is_missing, array.ravel()), np.bool_, array.size).reshape(array.shape)
+    else:
+        return
+    for at in np.argwhere(missing)[:1]:
+        label = np.ma.masked if isinstance(y, np.ma.MaskedArray) else array[tuple(at)]
+        shown = label.item() if isinstance(label, np.floating) else label
+        raise missing_label(shown, f"{name}[{at[0]}]")
 
 
 def _is_column(y: list[Any] | tuple[Any, ...]) -> bool:

@@ -29,10 +29,10 @@ from .solvers.base import WarmStart
 from .solvers.loop import Record, Result, minimize
 from .solvers.oracle import Oracle
 from .status import Status
-from .structures.values import as_reals, loss_fault
+from .structures.values import as_reals, by_position, is_real, loss_fault
 
 __all__ = [
-    "LabelIndex", "MarginEstimator", "by_position", "check_bool", "check_label", "check_lengths", "check_number",
+    "LabelIndex", "MarginEstimator", "check_bool", "check_label", "check_lengths", "check_number",
     "check_one_kind", "check_sample_weight", "check_targets", "choose_solver", "costs_of_labels", "labels_as_given",
     "resolve_n_jobs", "undone_if_failed", "warn_caller",
 ]  # fmt: skip
@@ -431,9 +431,26 @@ def check_targets(y: Any) -> Any:
     Raises
     ------
     DataError
-        When they are no numbers: text is none, also that of numbers.
+        When they are no numbers, or missing: text is none, also that of numbers. Names the first.
     """
-    return y if y is None or getattr(getattr(y, "dtype", None), "kind", "") == "c" else as_reals(y, "y")
+    if y is None or getattr(getattr(y, "dtype", None), "kind", "") == "c":
+        return y
+    try:
+        out = as_reals(y, "y")
+    except DataError:
+        given = by_position(y)
+        if not isinstance(given, list | tuple):
+            given = np.asarray(given)
+            given = [] if given.ndim != 1 or isinstance(y, np.ma.MaskedArray) else list(given)
+        for i, value in enumerate(given):
+            if np.ndim(value) == 0 and not is_real(value):
+                shown = " ".join(repr(value.item() if isinstance(value, np.str_) else value).split())
+                raise DataError(f"y must hold real numbers, not {shown:.40} (y[{i}])") from None
+        raise
+    missing = np.argwhere(np.isnan(out))
+    if len(missing):
+        raise DataError(f"y[{missing[0, 0]}] is nan: the number is missing; leave such rows out")
+    return out
 
 
 def _fingerprint(oracle: Oracle) -> tuple[Any, ...]:
@@ -527,9 +544,10 @@ def check_label(label: Any, where: str) -> None:
     Raises
     ------
     DataError
-        When it is not hashable, or not equal to itself, as NaN and other signs of a missing value: begins with
-        ``where``.
+        When it is not hashable, or a sign of a missing value: begins with ``where``.
     """
+    if is_missing(label):
+        raise missing_label(label, where)
     try:
         hash(label)
         good = bool(label == label)
@@ -537,6 +555,27 @@ def check_label(label: Any, where: str) -> None:
         good = False
     if not good:
         raise DataError(f"{where}: {' '.join(repr(label).split()):.60} cannot be a label; labels are hashable values")
+
+
+def is_missing(label: Any) -> bool:
+    """Whether it is not equal to itself, or does not know, as NaN and other signs of a missing value."""
+    if type(label) in (str, int):  # the usual ones
+        return False
+    try:
+        hash(label)
+    except (TypeError, ValueError):
+        return False
+    try:
+        return not bool(label == label)
+    except TypeError:
+        return True
+    except ValueError:
+        return False
+
+
+def missing_label(label: Any, where: str) -> DataError:
+    """What to say of a label that is missing."""
+    return DataError(f"{where}: {' '.join(repr(label).split()):.60} cannot be a label: it stands for a missing label")
 
 
 def costs_of_labels(loss: Callable[[Any, Any], Any], labels: Sequence[Any]) -> Reals:
@@ -572,11 +611,6 @@ def check_lengths(X: Any, y: Any, what: str = "sequences") -> None:
         raise DataError(f"X has {n} {what} and y has {n_outputs}; they must be equal")
     if n == 0:
         raise DataError("X is empty: there is nothing to learn from")
-
-
-def by_position(values: Any) -> Any:
-    """A list of the entries of a pandas Series, which is indexed by its labels; all else as it is."""
-    return list(values) if hasattr(values, "iloc") and getattr(values, "ndim", 0) == 1 else values
 
 
 def _count(values: Any, name: str, what: str) -> int:

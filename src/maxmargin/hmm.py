@@ -12,13 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from ._estimator import LabelIndex, _shown, by_position, check_lengths, check_sample_weight, undone_if_failed
+from ._estimator import LabelIndex, _shown, check_lengths, check_sample_weight, undone_if_failed
 from ._given_labels import labels_of
 from .decoders.viterbi import viterbi
 from .errors import DataError
 from .losses import is_finite_number
 from .metrics import token_error
 from .structures.attributes import AttributeIndex, Tokens, encode_tokens
+from .structures.values import examples_of
 
 __all__ = ["GenerativeHMM"]
 
@@ -106,7 +107,7 @@ class GenerativeHMM(BaseEstimator):
             For invalid parameters or data: says which sequence and what to do.
         """
         self._check_parameters()
-        X, y = by_position(X), by_position(y)
+        X, y = examples_of(X, "X", "sequences"), examples_of(y, "y", "label sequences")
         check_lengths(X, y)
         weight = check_sample_weight(sample_weight, len(X))
         if weight is not None and not weight.all():

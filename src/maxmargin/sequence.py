@@ -17,7 +17,6 @@ from ._completion import Completion
 from ._estimator import (
     LabelIndex,
     MarginEstimator,
-    by_position,
     check_lengths,
     check_number,
     check_sample_weight,
@@ -31,7 +30,7 @@ from .errors import DataError
 from .solvers.loop import Result
 from .status import Status
 from .structures.attributes import AttributeIndex, Tokens, encode_tokens, least_weight
-from .structures.values import as_reals, check_largest, check_smallest
+from .structures.values import as_reals, check_largest, check_smallest, examples_of
 
 __all__ = ["SequenceSVM"]
 
@@ -202,7 +201,7 @@ class SequenceSVM(MarginEstimator):
         self._check_parameters()
         check_number(self, "min_count", low=1, integral=True)
         check_number(self, "completion_rounds", low=0, integral=True)
-        X, y = by_position(X), by_position(y)
+        X, y = examples_of(X, "X", "sequences"), examples_of(y, "y", "label sequences")
         check_lengths(X, y)
         weight = check_sample_weight(sample_weight, len(X))
         tokens, index = self._training_tokens(X, weight)

@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._estimator import (
     MarginEstimator,
-    by_position,
     check_lengths,
     check_sample_weight,
     resolve_n_jobs,
@@ -19,6 +18,7 @@ from ._estimator import (
 )
 from .structures.base import Structure
 from .structures.plain import check_is_structure, checked_loss, checked_output, tell_example
+from .structures.values import by_position, examples_of
 
 __all__ = ["StructuredSVM"]
 
@@ -117,7 +117,7 @@ class StructuredSVM(MarginEstimator):
         from .solvers.oracle import make_oracle
 
         self._check_parameters()
-        X, y = by_position(X), by_position(y)
+        X, y = self._examples(X), self._examples(y, "y", "outputs")
         check_lengths(X, y, "examples")
         weight = check_sample_weight(sample_weight, len(y))
         oracle, _ = make_oracle(self.structure, X, y)
@@ -141,13 +141,17 @@ class StructuredSVM(MarginEstimator):
         if not isinstance(self.structure, Structure):
             w = self.coef_.view()
             w.flags.writeable = False
-            return [self._answer(i, x, w) for i, x in enumerate(X)]
+            return [self._answer(i, x, w) for i, x in enumerate(self._examples(X))]
         from .solvers.compiled_oracle import decode_all
 
-        encoded = self.structure.encode(by_position(X))
+        encoded = self.structure.encode(self._examples(X))
         start = np.arange(encoded.n_examples + 1) * encoded.n_output
         outs, _ = decode_all(self.structure, encoded, self.coef_, start, n_jobs=resolve_n_jobs(self.n_jobs))
         return [self.structure.output(encoded, i, outs[start[i] : start[i + 1]]) for i in range(encoded.n_examples)]
+
+    def _examples(self, values: Any, name: str = "X", what: str = "examples") -> Any:
+        """Of a structure in plain Python one by one; a compiled one encodes them together, be it a DataFrame."""
+        return by_position(values) if isinstance(self.structure, Structure) else examples_of(values, name, what)
 
     def _answer(self, i: int, x: Any, w: NDArray[np.float64]) -> Any:
         name = type(self.structure).__name__

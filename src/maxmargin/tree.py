@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._estimator import (
     MarginEstimator,
-    by_position,
     check_lengths,
     check_number,
     check_sample_weight,
@@ -158,11 +157,12 @@ class TreeSVM(MarginEstimator):
         """
         from .solvers.compiled_oracle import CompiledOracle
         from .structures.tree import TreeStructure
+        from .structures.values import examples_of
 
         self._check_parameters()
         check_number(self, "min_count", low=1, integral=True)
         check_number(self, "horizontal", low=0, integral=True)
-        X, y = by_position(X), by_position(y)
+        X, y = examples_of(X, "X", "sentences"), examples_of(y, "y", "trees")
         _check_trees(X, y)
         weight = check_sample_weight(sample_weight, len(X))
         if weight is not None and (weight == 0).any():  # as if they had not been given

@@ -270,7 +270,7 @@ def test_data_that_cannot_be_learned_from() -> None:
         ((1, 2, "a", 1), r"y mixes text with other labels \('a' and 1\)"),
         (np.array(["a", 1, 1, "a"], object), "y mixes text with other labels"),
         (["a", None, 1, "b"], r"y mixes text with other labels \('a' and None\)"),
-        (["a", np.nan, "a", "b"], r"y mixes text with other labels \('a' and nan\)"),
+        (["a", np.nan, "a", "b"], r"y\[1\]: nan cannot be a label: it stands for a missing label"),
     ],
 )
 def test_text_and_numbers_together_are_refused(y: Any, message: str) -> None:

@@ -1,7 +1,8 @@
 """Tokens with named attributes, dense vectors, or both, as packed arrays.
 
 A sequence is a list of tokens, each a collection of attribute names (strings, or anything hashable) or a mapping from
-names to values; or a 2-D array with one row a token; or a SciPy sparse matrix; or a pair (one of the former, array).
+names to values; or a 2-D array or DataFrame of numbers with one row a token; or a SciPy sparse matrix; or a pair (one
+of the former, array). A pandas Series is a list.
 Numbers in a list are a dense vector; numbers that name attributes come as a set or as the keys of a mapping.
 """
 
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from .._compiled import compiled
 from ..errors import DataError
-from .values import check_sparse, is_real
+from .values import by_position, check_sparse, examples_of, is_frame, is_real
 
 __all__ = ["AttributeIndex", "Tokens", "encode_tokens", "least_weight"]
 
@@ -165,6 +166,7 @@ def encode_tokens(X: Sequence[Any], index: AttributeIndex, *, grow: bool, n_dens
     DataError
         For anything that cannot be read; names the sequence and the token.
     """
+    X = examples_of(X, "X", "sequences")
     if isinstance(X, str | bytes | Mapping) or not hasattr(X, "__len__") or hasattr(X, "tocsr"):
         raise DataError(f"X must be a list of sequences, not a {type(X).__name__}")
     names: list[Any] = []
@@ -208,6 +210,8 @@ def _two_parts(sequence: Any, i: int) -> tuple[Any, NDArray[np.float64] | None]:
     if hasattr(sequence, "tocsr"):
         check_sparse(sequence, f"sequence {i}")
         return sequence.tocsr(), None
+    if is_frame(sequence):
+        return None, _dense(_frame_rows(sequence, i), i)
     if (
         isinstance(sequence, tuple)
         and len(sequence) == 2
@@ -216,11 +220,16 @@ def _two_parts(sequence: Any, i: int) -> tuple[Any, NDArray[np.float64] | None]:
     ):
         sparse, _ = _two_parts(sequence[0], i)
         return sparse, _dense(sequence[1], i)
+    if isinstance(sequence, tuple) and len(sequence) == 2 and is_frame(sequence[1]):
+        return _two_parts((sequence[0], _frame_rows(sequence[1], i)), i)
+    sequence = by_position(sequence)
     if isinstance(sequence, str | bytes | Mapping) or not hasattr(sequence, "__len__"):
         raise DataError(
             f"sequence {i} is a {type(sequence).__name__}; a sequence is a list of tokens (each a collection of "
             "attributes) or a 2-D array"
         )
+    if len(sequence) and hasattr(sequence[0], "iloc"):
+        sequence = [by_position(token) for token in sequence]
     if len(sequence) and isinstance(sequence[0], list | tuple | np.ndarray) and len(sequence[0]):
         first = sequence[0][0]
         if isinstance(first, float | int | np.number) and not isinstance(first, bool | str):
@@ -232,6 +241,18 @@ def _two_parts(sequence: Any, i: int) -> tuple[Any, NDArray[np.float64] | None]:
                     "(give the ids of sparse attributes as a set, as {id: value}, or as strings)"
                 ) from None
     return sequence, None
+
+
+def _frame_rows(frame: Any, i: int) -> NDArray[np.float64]:
+    """The values of a DataFrame of numbers, of whatever types."""
+    for column, dtype in zip(frame.columns, frame.dtypes, strict=True):
+        if dtype.kind not in "biuf":
+            raise DataError(
+                f"sequence {i} is a DataFrame whose column {column!r:.40} holds no numbers: frame.to_dict('records') "
+                "has a dict of numbers and strings for each row, which is a token"
+            )
+    rows: NDArray[np.float64] = frame.to_numpy(np.float64, na_value=np.nan)
+    return rows
 
 
 def _dense(block: NDArray[Any], i: int) -> NDArray[np.float64]:
@@ -306,6 +327,7 @@ def _refuse_stray_vectors(names: list[Any]) -> None:
     """A vector among tokens of attributes: the first token of its sequence decides what the sequence is."""
     for i, sequence in enumerate(names):
         for t, token in enumerate(sequence):
+            token = by_position(token)
             if isinstance(token, list | tuple | np.ndarray) and len(token) and is_real(token[0]):
                 raise DataError(
                     f"sequence {i}, token {t} is a list of numbers among tokens with attributes; numbers in a list are "
@@ -316,9 +338,10 @@ def _refuse_stray_vectors(names: list[Any]) -> None:
 def _refuse_odd_tokens(names: list[Any]) -> None:
     for i, sequence in enumerate(names):
         for t, token in enumerate(sequence):
-            if isinstance(token, str | bytes) or not isinstance(token, Iterable):
+            if isinstance(token, str | bytes) or not isinstance(token, Iterable) or is_frame(token):
+                shown = " ".join(repr(token).split())
                 raise DataError(
-                    f"sequence {i}, token {t} is a {type(token).__name__} ({token!r:.40}); a token is a collection of "
+                    f"sequence {i}, token {t} is a {type(token).__name__} ({shown:.40}); a token is a collection of "
                     "attributes, for example ['word=the', 'shape=xxx'] or {'length': 3.0}"
                 )
 

@@ -14,6 +14,7 @@ from .check_plain import PLAIN_CHECKS, PlainCheck
 from .check_report import CheckReport, Finding, Ledger
 from .check_tools import Candidates
 from .plain import check_is_structure
+from .values import examples_of
 
 __all__ = ["CheckReport", "Finding", "check_structure"]
 
@@ -94,5 +95,6 @@ def check_structure(
     if compiled:
         CompiledCheck(structure, X, Y, ledger, candidates, reference, n_weights, rng, max_outputs).run()
     else:
+        X, Y = examples_of(X, "X", "examples"), examples_of(Y, "Y", "outputs")
         PlainCheck(structure, X, Y, ledger, candidates, n_weights, rng, max_outputs).run()
     return ledger.report("compiled" if compiled else "plain", len(Y))

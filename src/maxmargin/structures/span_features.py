@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from ..errors import DataError
 from .attributes import least_weight
+from .values import examples_of, is_frame
 
 __all__ = ["Rows", "Sentences", "SpanFeatures", "read_sentences"]
 
@@ -110,11 +111,16 @@ def read_sentences(X: Iterable[Any]) -> Sentences:
     DataError
         For anything else, and for a sentence without words: names the sentence and the word.
     """
+    X = examples_of(X, "X", "sentences")
     if isinstance(X, str | bytes | Mapping):
         raise DataError(f"X must be a list of sentences, not a {type(X).__name__}")
     flat: list[Any] = []
     lengths = []
     for i, sentence in enumerate(X):
+        if is_frame(sentence):
+            raise DataError(
+                f"sentence {i} is a DataFrame, in which only names of columns are found; a sentence is a list of words"
+            )
         if isinstance(sentence, str | bytes | Mapping) or not isinstance(sentence, Iterable):
             raise DataError(f"sentence {i} is a {type(sentence).__name__}; a sentence is a list of words")
         words = list(sentence)

@@ -1,4 +1,4 @@
-"""Numbers and sparse matrices as users give them: refused in their terms before anything computes with them."""
+"""Numbers, sparse matrices and what pandas has, as users give them: refused in their terms before anything computes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,12 @@ __all__ = [
     "LARGEST",
     "LOSS_RANGE",
     "as_reals",
+    "by_position",
     "check_largest",
     "check_smallest",
     "check_sparse",
+    "examples_of",
+    "is_frame",
     "is_real",
     "loss_fault",
 ]
@@ -29,6 +32,38 @@ SMALLEST_LOSS = 1e-50
 """Losses of which none is larger are to ``C`` what losses of 1 are to the largest ``C`` that can be computed with."""
 
 LOSS_RANGE = f"it must be 0 for the truth, and finite, at least 0 and at most {LARGEST:g} for every output"
+
+
+_ROWS = {
+    "sequences": "[{}.to_dict('records')] is one sequence, each of its rows a token",
+    "sentences": "[list({}.itertuples(index=False, name=None))] is one sentence, each of its rows a word with its tags",
+    "examples": "{0}.to_dict('records') and list({0}.to_numpy()) have an example for each row",
+}
+"""What to give instead of a DataFrame."""
+
+
+def is_frame(values: Any) -> bool:
+    """Whether it is a pandas DataFrame, whose entries, to Python, are the names of its columns."""
+    return hasattr(values, "iloc") and getattr(values, "ndim", 0) == 2
+
+
+def by_position(values: Any) -> Any:
+    """A list of the entries of a pandas Series, which is indexed by its labels; all else as it is."""
+    return list(values) if hasattr(values, "iloc") and getattr(values, "ndim", 0) == 1 else values
+
+
+def examples_of(values: Any, name: str, what: str) -> Any:
+    """The same of a collection of examples or of their outputs, which are called ``what``.
+
+    Raises
+    ------
+    DataError
+        For a DataFrame: says what to give instead.
+    """
+    if is_frame(values):
+        instead = f": {_ROWS[what].format(name)}" if what in _ROWS else ""
+        raise DataError(f"{name} must be a list of {what}, not a DataFrame{instead}")
+    return by_position(values)
 
 
 def is_real(value: Any) -> bool:
@@ -66,7 +101,8 @@ def as_reals(values: Any, name: str) -> NDArray[np.float64]:
     except (TypeError, ValueError, OverflowError) as error:
         why = "its rows have different lengths" if "inhomogeneous" in str(error) else str(error)
         raise DataError(f"{name} must be an array of real numbers: {why}") from None
-    raise DataError(f"{name} must hold real numbers, not {' '.join(repr(values).split()):.60}")
+    shown = values.to_numpy() if is_frame(values) else by_position(values)
+    raise DataError(f"{name} must hold real numbers, not {' '.join(repr(shown).split()):.60}")
 
 
 def check_largest(values: NDArray[np.float64], name: str) -> None:
