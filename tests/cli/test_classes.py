@@ -129,6 +129,8 @@ def test_a_model_is_the_one_of_the_library(
         ("1 cost:0 1:1\n-1 1:2\n", "x.svm: one label only (-1), but --task binary learns two"),
         ("1 cost:0 1:1\n-1 cost:0 1:2\n", "x.svm: the weight in the data is zero for every "),
         ("0.5 1:1\n-1 1:2\n", "x.svm:1: the label is a fraction, not a class"),
+        ("1 1:1\n-1 1:2\nNaN 1:3\n", "x.svm:3: the label is missing: it is no class; leave the row out: 'NaN'"),
+        ("-inf 1:1\n1 1:2\n", "x.svm:1: the label is missing: it is no class; leave the row out: '-inf'"),
         ("1 1:1\n-1 1:x\n", "x.svm:2: the value is not a number: '1:x'"),
         ("1\n-1\n", "x.svm: no row has a feature"),
     ],
@@ -139,6 +141,19 @@ def test_faults_in_the_data(text: str, message: str, run: Run, folder: Path) -> 
     assert outcome.status == 2
     assert outcome.error.startswith(message)
     assert not Path("m").exists()
+
+
+def test_missing_labels_are_refused_and_names_like_them_are_not(ok: Run, run: Run, folder: Path) -> None:
+    Path("x.svm").write_text("1 1:1\n-1 1:-1\n")
+    ok("train", "x.svm", "-o", "m", "--task", "binary")
+    Path("missing.svm").write_text("1 1:1\nnan 1:2\n")
+    outcome = run("evaluate", "m", "missing.svm")
+    assert outcome.status == 2
+    assert outcome.error == "missing.svm:2: the label is missing: it is no class; leave the row out: 'nan'"
+    Path("languages.svm").write_text("nan 1:1\nsia 1:-1\n")
+    ok("train", "languages.svm", "-o", "l", "--task", "binary")
+    assert load_model("l").classes_.tolist() == ["nan", "sia"]
+    ok("evaluate", "l", "languages.svm")
 
 
 def test_a_label_without_weight_does_not_count(ok: Run, folder: Path) -> None:

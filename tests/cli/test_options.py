@@ -267,7 +267,7 @@ def test_defaults_are_left_to_the_estimators() -> None:
         ),
         (
             ["evaluate", "train.svm"],
-            "give MODEL and DATA, or --predictions FILE and DATA; there are 1 names: train.svm",
+            "give MODEL and DATA, or --predictions FILE and DATA; there is 1 name: train.svm",
         ),
         (["evaluate", "a", "b", "c"], "give MODEL and DATA, or --predictions FILE and DATA; there are 3 names: a b c"),
         (

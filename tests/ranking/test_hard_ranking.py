@@ -265,7 +265,9 @@ def test_what_rounding_hides_is_called_so() -> None:
     X, w, qid = rng.normal(size=(40, 4)), rng.normal(size=4), rng.integers(0, 4, 40)
     y = X @ w
     X = X * 10.0 ** np.linspace(-8.0, 8.0, 4)
-    with pytest.warns(ConvergenceWarning, match="stopped by stalled .* Rounding hides the rest of the gap: scale the"):
+    with pytest.warns(
+        ConvergenceWarning, match="SVMRanker stalled at a relative gap .* Rounding hides the rest of the gap: scale the"
+    ):
         model = SVMRanker(C=INF, random_state=0).fit(X, y, qid)
     found = model.certificate_
     assert found.status is Status.STALLED

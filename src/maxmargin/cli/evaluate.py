@@ -27,7 +27,12 @@ def run(args: Namespace) -> int:
             if wanted == 1
             else "give MODEL and DATA, or --predictions FILE and DATA"
         )
-        raise UsageError(f"{given}; there are {len(args.files)} names: {' '.join(args.files)}")
+        there = (
+            f"is 1 name: {args.files[0]}"
+            if len(args.files) == 1
+            else f"are {len(args.files)} names: {' '.join(args.files)}"
+        )
+        raise UsageError(f"{given}; there {there}")
     names = [*args.files, *([args.predictions] if args.predictions is not None else [])]
     if names.count("-") > 1:
         raise UsageError("only one of the inputs can be standard input")
