@@ -249,9 +249,9 @@ class MarginEstimator(BaseEstimator):
                 if "perceptron" in certificate.solver
                 else f" at a relative gap of {certificate.relative_gap:.2g} (tol {self.tol:g})"
             )
-            how = "stalled" if status is Status.STALLED else f"stopped by {status}"
             warn_caller(
-                f"{type(self).__name__} {how}{gap} after {certificate.passes} passes. {self._advice(certificate)}",
+                f"{type(self).__name__} {status.ending}{gap} after {certificate.passes} passes. "
+                f"{self._advice(certificate)}",
                 ConvergenceWarning,
             )
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ._estimator import LabelIndex, check_label
 from .errors import DataError
+from .structures.values import examples_of, is_frame
 
 __all__ = ["GivenLabels", "allowed_labels", "given_labels", "labels_of", "scored_labels"]
 
@@ -104,7 +105,7 @@ def labels_of(labels: Any, i: int, *, sets: bool = False) -> list[Any]:
     DataError
         Where something cannot be a label; names the token.
     """
-    if isinstance(labels, str | bytes) or not hasattr(labels, "__len__"):
+    if isinstance(labels, str | bytes) or not hasattr(labels, "__len__") or is_frame(labels):
         raise DataError(f"labels of sequence {i} are a {type(labels).__name__}; give a list with one label a token")
     out = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
     for t, label in enumerate(out):
@@ -179,13 +180,14 @@ def allowed_labels(known: Sequence[Any], start: Ints, number: Mapping[Hashable, 
     DataError
         For lengths that do not fit and for labels that the model does not know; names the token.
     """
+    known = examples_of(known, "known", "label sequences")
     if len(known) != len(start) - 1:
         raise DataError(f"known has {len(known)} sequences and X has {len(start) - 1}")
     allowed = np.ones((int(start[-1]), len(number)), bool)
     for i, labels in enumerate(known):
         if labels is None:
             continue
-        if isinstance(labels, str | bytes) or not hasattr(labels, "__len__"):
+        if isinstance(labels, str | bytes) or not hasattr(labels, "__len__") or is_frame(labels):
             raise DataError(f"known: sequence {i} is a {type(labels).__name__}; give a list with one entry a token")
         if len(labels) != start[i + 1] - start[i]:
             raise DataError(f"known: sequence {i} has {len(labels)} entries for {start[i + 1] - start[i]} tokens")

@@ -187,6 +187,7 @@ class GenerativeHMM(BaseEstimator):
 
     def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
         """Share of tokens with the right label."""
+        y = [labels_of(labels, i) for i, labels in enumerate(examples_of(y, "y", "label sequences"))]
         return 1.0 - token_error(y, self.predict(X))
 
     def _check_parameters(self) -> None:

@@ -21,7 +21,7 @@ from .data.brackets import Tree
 from .data.spans import Span, label_spans
 from .errors import DataError
 from .losses import is_finite_number
-from .structures.values import as_reals
+from .structures.values import as_reals, is_frame
 
 __all__ = [
     "BracketScores",
@@ -520,6 +520,8 @@ def _are_sequences(items: Sequence[Any], asked: bool | None, tuples: bool) -> bo
 
 def _as_list(name: str, labels: Any) -> list[Any]:
     """A sequence as a list of plain Python objects."""
+    if is_frame(labels):
+        raise DataError(f"{name} must be a list of labels or of sequences of labels, not a DataFrame")
     if isinstance(labels, str) or not hasattr(labels, "__len__"):
         raise DataError(f"{name} must be a list of labels or of sequences of labels, not {labels!r}")
     return list(labels.tolist() if hasattr(labels, "tolist") else labels)

@@ -500,7 +500,7 @@ class SequenceSVM(MarginEstimator):
         """
         from .metrics import token_error
 
-        y = [labels_of(labels, i, sets=True) for i, labels in enumerate(y)]
+        y = [labels_of(labels, i, sets=True) for i, labels in enumerate(examples_of(y, "y", "label sequences"))]
         predicted = self.predict(X)
         if any(label is None or isinstance(label, set | frozenset) for labels in y for label in labels):
             check_lengths(X, y)

@@ -47,9 +47,27 @@ class Status(Enum):
         self.advice = advice
 
     @property
+    def ending(self) -> str:
+        """What a fit that ended so did, as it stands behind its name in a sentence."""
+        return _ENDINGS.get(self.label, f"stopped by {self.label}")
+
+    @property
     def ok(self) -> bool:
         """True when the fit reached what it was asked for."""
         return self in (Status.CONVERGED, Status.ZERO_OPTIMUM, Status.SEPARATED, Status.STATIONARY)
 
     def __str__(self) -> str:
         return self.label
+
+
+_ENDINGS = {
+    "converged": "converged",
+    "zero optimum": "found an optimum of zero",
+    "separated": "separated the data",
+    "stationary": "came to a stationary point",
+    "interrupted": "was interrupted",
+    "stopped": "was stopped",
+    "standstill": "came to a standstill",
+    "stalled": "stalled",
+}
+"""Where it is not the status that stopped the fit, as a limit does."""

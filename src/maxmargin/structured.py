@@ -171,6 +171,7 @@ class StructuredSVM(MarginEstimator):
 
     def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
         """Minus the mean task loss of plain structures; share of outputs predicted exactly for compiled ones."""
+        y = self._examples(y, "y", "outputs")
         check_lengths(X, y, "examples")
         found = self.predict(X)
         if not isinstance(self.structure, Structure):

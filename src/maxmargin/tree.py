@@ -18,6 +18,7 @@ from ._estimator import (
     undone_if_failed,
 )
 from .errors import DataError
+from .structures.values import examples_of, is_frame
 
 if TYPE_CHECKING:
     from .data.brackets import Tree
@@ -157,7 +158,6 @@ class TreeSVM(MarginEstimator):
         """
         from .solvers.compiled_oracle import CompiledOracle
         from .structures.tree import TreeStructure
-        from .structures.values import examples_of
 
         self._check_parameters()
         check_number(self, "min_count", low=1, integral=True)
@@ -248,7 +248,7 @@ def _check_trees(X: Any, y: Any, purpose: str = "learn from") -> None:
     from .data.brackets import Tree
 
     hint = "y must be a list of Tree objects (maxmargin.data: parse_tree reads one from a text, read_trees a file)"
-    if isinstance(y, Tree | str):
+    if isinstance(y, Tree | str) or is_frame(y):
         raise DataError(f"{hint}, not a {type(y).__name__}")
     _check_sentences(X)
     if not len(X) and hasattr(y, "__len__") and not isinstance(y, Mapping) and not len(y):

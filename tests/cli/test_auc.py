@@ -93,7 +93,7 @@ def test_what_a_model_shows(ok: Run, rows: str) -> None:
         ("10 1:1\n9 1:1\n", "10\t2\n9\t-1\n", "AUC   1.0000  (10 above 9)"),
         ("1 1:1\n0 1:1\n1 1:1\n", "1\t0.5\n1\t0.5\n0\t-3\n", "AUC   0.2500  (1 above 0)"),
         ("1 1:1\n0 1:1\n", "1\n0\n", "AUC   -  (predictions have no scores: predict --scores writes them)"),
-        ("1 1:1\n1 1:1\n", "1\t2\n0\t-1\n", "AUC   -  (it is of two classes; there are 1)"),
+        ("1 1:1\n1 1:1\n", "1\t2\n0\t-1\n", "AUC   -  (it is of two classes; there is 1)"),
         ("1 1:1\n2 1:1\n3 1:1\n", "1\t2\n2\t1\n2\t1\n", "AUC   -  (it is of two classes; there are 3)"),
     ],
 )

@@ -175,7 +175,7 @@ def test_features_of_other_data(run: Run, ok: Run, two: str) -> None:
     outcome = run("predict", "m", "-", "--scores", stdin="x 1:2\nwhatever 2:1 5:7\n")
     expected = model.decision_function(np.array([[2.0, 0, 0, 0], [0, 1, 0, 0]]))
     assert [float(line.split("\t")[1]) for line in outcome.out.splitlines()] == pytest.approx(expected)
-    assert outcome.err == "maxmargin: <stdin>: 1 values of features beyond the 4 of the model are left out\n"
+    assert outcome.err == "maxmargin: <stdin>: 1 value of features beyond the 4 of the model is left out\n"
     assert ok("predict", "m", "-", "--scores", stdin="").out == ""
 
 

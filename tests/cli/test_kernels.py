@@ -141,7 +141,7 @@ def test_features_of_other_data(run: Run, ok: Run, rings: Path) -> None:
     outcome = run("predict", "m", "-", stdin="1:0.5\n2:1 7:1\n")
     expected = load_model("m").predict(np.array([[0.5, 0.0], [0.0, 1.0]]))
     assert [float(line) for line in outcome.out.splitlines()] == pytest.approx(expected)
-    assert outcome.err == "maxmargin: <stdin>: 1 values of features beyond the 2 of the model are left out\n"
+    assert outcome.err == "maxmargin: <stdin>: 1 value of features beyond the 2 of the model is left out\n"
 
 
 def test_a_feature_of_a_large_number_is_refused(run: Run, folder: Path) -> None:

@@ -131,7 +131,7 @@ def test_the_output_is_input_again(ok: Run, tags: str, columns: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("The\ncat\n", "<stdin>:1: 1 columns where the model expects 2, or 3 with labels: 'The'"),
+        ("The\ncat\n", "<stdin>:1: 1 column where the model expects 2, or 3 with labels: 'The'"),
         ("-DOCSTART- -X- O O\n\nThe DT B-NP x\n", "<stdin>:3: 4 columns where the model expects 2, or 3 with labels"),
         ("The DT\ncat\n", "<stdin>:2: 1 columns where line 1 has 2"),
         ("The DT\n\xff\n", "<stdin>:2: not UTF-8 text; convert the file to UTF-8: 'bytes ff 0a'"),

@@ -165,7 +165,7 @@ def test_without_a_qid_there_is_one_query(run: Run, ok: Run, folder: Path) -> No
     assert outcome.err == "maxmargin: x.txt: no row has a qid: all are taken for documents of one query\n"
     data = read_svmlight("x.txt")
     assert np.array_equal(load_model("m").coef_, SVMRanker(random_state=0).fit(data.X, data.y).coef_)
-    assert "of 3 documents, 1 queries" in ok("evaluate", "m", "x.txt").out
+    assert "of 3 documents, 1 query" in ok("evaluate", "m", "x.txt").out
 
 
 def test_a_cost_is_the_weight_of_a_query(ok: Run, folder: Path) -> None:

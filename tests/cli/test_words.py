@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import maxmargin
-from maxmargin.cli.messages import as_options
+from maxmargin.cli.messages import as_options, counted
 
 Run = Callable[..., Any]
 
@@ -143,3 +143,15 @@ def test_a_cost_too_large_is_said_in_terms_of_options(run: Run, svm: str, column
         assert outcome.status == 2
         assert ": -C times " in outcome.error
         assert "; lower -C or the weights (cost: of rows, @weight: of sequences, --class-weight)" in outcome.error
+
+
+def test_one_is_not_several(ok: Run, folder: Path) -> None:
+    assert counted(1, "row") == "1 row"
+    assert counted(0, "row") == "0 rows"
+    assert [counted(n, "query", "queries") for n in (1, 2)] == ["1 query", "2 queries"]
+    Path("one.svm").write_text("1 1:1\n")
+    out = ok("evaluate", "--predictions", "-", "one.svm", "--task", "ranking", stdin="0.5\n").out
+    assert "of 1 document, 1 query\n" in out
+    assert "the mean over the 1 query with a grade above 0" in out
+    out = ok("evaluate", "--predictions", "-", "one.svm", "--task", "regression", stdin="0.5\n").out
+    assert out.endswith("of 1 value\n")

@@ -161,7 +161,7 @@ def test_a_bound_that_rounding_forbids_is_not_waited_for() -> None:
     """Classes that only the intercepts tell apart, whose penalised ones are tiny beside the features."""
     rows = np.array([[1.0], [2.0], [3.0], [4.0], [5.0], [6.0]]) * 1e12
     y = [0, 0, 1, 1, 2, 2]
-    with pytest.warns(ConvergenceWarning, match="stopped by stalled .* Rounding errors prevent further progress"):
+    with pytest.warns(ConvergenceWarning, match="MulticlassSVM stalled at .* Rounding errors prevent further progress"):
         model = MulticlassSVM(1e9, random_state=0, solver="interior_point", penalize_intercept=True).fit(rows, y)
     assert model.n_iter_ < 800
     assert 0.0 <= model.certificate_.dual <= model.certificate_.primal

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from maxmargin import (
     SVMRegressor,
     svm_path,
 )
+from maxmargin.status import Status
 from maxmargin.structures.multiclass import Multiclass
 
 RNG = np.random.default_rng(0)
@@ -106,3 +108,34 @@ def test_a_margin_of_nothing_is_told_of_the_line_that_called_fit() -> None:
         places = where(each, UserWarning)
         assert places
         assert set(places) == {(__file__, each.__code__.co_firstlineno + 1)}
+
+
+ENDINGS = {
+    Status.PASS_LIMIT: "stopped by pass limit",
+    Status.TIME_LIMIT: "stopped by time limit",
+    Status.STANDSTILL: "came to a standstill",
+    Status.STALLED: "stalled",
+}
+
+
+@pytest.mark.parametrize("status", ENDINGS, ids=str)
+def test_every_early_end_is_told_in_a_sentence(status: Status, monkeypatch: pytest.MonkeyPatch) -> None:
+    def ended(model: Any, run: Any) -> Any:
+        result = watched(model, run)
+        return replace(result, certificate=replace(result.certificate, status=status))
+
+    watched = SequenceSVM._watched
+    monkeypatch.setattr(SequenceSVM, "_watched", ended)
+    line = rf"^SequenceSVM {ENDINGS[status]} at a relative gap of \S+ \(tol 0.01\) after \d+ pass.*{status.advice}$"
+    with pytest.warns(ConvergenceWarning, match=line):
+        SequenceSVM().fit([[["a"], ["b"]]], [["A", "B"]])
+
+
+def test_no_end_is_told_as_stopped_by_what_does_not_stop() -> None:
+    """The statuses that are no names of limits have words of their own."""
+    told = {status: status.ending for status in Status}
+    assert {status for status, ending in told.items() if ending.startswith("stopped by")} == {
+        Status.PASS_LIMIT,
+        Status.TIME_LIMIT,
+    }
+    assert len(set(told.values())) == len(Status)

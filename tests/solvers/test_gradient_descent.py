@@ -430,7 +430,7 @@ def test_the_planes_it_met_bound_the_optimum(C: float, kind: str) -> None:
 
 def test_the_estimator_says_that_it_stands_still() -> None:
     problem = random_problem(1, "hinge", "free", 20.0)
-    with pytest.warns(ConvergenceWarning, match="stopped by standstill at .*another solver.* solver='bundle' is for "):
+    with pytest.warns(ConvergenceWarning, match="came to a standstill at .*another solver.* solver='bundle' is for "):
         model = SVMClassifier(20.0, solver="gradient_descent", max_passes=3000).fit(problem.X, problem.y)
     assert model.certificate_.status is Status.STANDSTILL
     assert model.solver_ == "gradient_descent"

@@ -11,6 +11,7 @@ from maxmargin import MulticlassSVM, SequenceSVM, StructuredSVM, SVMClassifier, 
 from maxmargin.data import parse_tree
 from maxmargin.errors import DataError
 from maxmargin.hmm import GenerativeHMM
+from maxmargin.metrics import token_error
 from solvers.enumeration import ListedStructure, multiclass_case, plain_case
 
 pd = pytest.importorskip("pandas")
@@ -125,6 +126,39 @@ def test_a_data_frame_for_ones_own_structure() -> None:
             DataError, match="^X must be a list of examples, not a DataFrame: .*an example for each row"
         ):
             call(StructuredSVM(ListedStructure(case.listed), random_state=0))
+
+
+def test_a_data_frame_is_no_list_of_labels() -> None:
+    """Names of columns would be learned, and scored, without a word where there are as many of them as tokens."""
+    X, y = [[["a"], ["b"]], [["b"], ["a"]]], [["D", "N"], ["N", "D"]]
+    whole, one = "^y must be a list of label sequences, not a DataFrame$", "^labels of sequence 0 are a DataFrame; "
+    for make in (SequenceSVM, GenerativeHMM):
+        model = make().fit(X, y)
+        for call in (make().fit, model.score):
+            with pytest.raises(DataError, match=whole):
+                call(X, FRAME)
+            with pytest.raises(DataError, match=one):
+                call(X, [FRAME, y[1]])
+    model = SequenceSVM().fit(X, y)
+    with pytest.raises(DataError, match="^known must be a list of label sequences, not a DataFrame$"):
+        model.predict(X, known=FRAME)
+    with pytest.raises(DataError, match="^known: sequence 0 is a DataFrame; "):
+        model.predict(X, known=[FRAME, None])
+    for pair in ((FRAME, ["D", "N"]), (["D", "N"], FRAME), (y, [FRAME, y[1]])):
+        with pytest.raises(DataError, match="must be a list of labels or of sequences of labels, not a DataFrame$"):
+            token_error(*pair)
+
+
+def test_a_data_frame_is_no_list_of_outputs() -> None:
+    trees = [parse_tree(f"(S (N {word}) (V runs))") for word in ("dog", "cat")]
+    words = [tree.leaves() for tree in trees]
+    case = plain_case(multiclass_case(np.random.default_rng(0).normal(size=(2, 3)), np.arange(2)))
+    y = list(enumerate(case.listed.truth))
+    own = StructuredSVM(ListedStructure(case.listed), random_state=0).fit([0, 1], y)
+    with pytest.raises(DataError, match="^y must be a list of outputs, not a DataFrame$"):
+        own.score([0, 1], FRAME)
+    with pytest.raises(DataError, match="^y must be a list of Tree objects .*, not a DataFrame$"):
+        TreeSVM().fit(words, trees).score(words, FRAME)
 
 
 @pytest.mark.parametrize(

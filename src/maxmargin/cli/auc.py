@@ -71,7 +71,7 @@ class AUCTask(BinaryTask):
 def _area(true: Sequence[str], predicted: Sequence[Scored], pair: Sequence[str]) -> str:
     """The area under the ROC curve of the rows of two classes, as a line."""
     if len(pair) != 2:
-        return f"AUC   -  (it is of two classes; there are {len(pair)})"
+        return f"AUC   -  (it is of two classes; there {'is' if len(pair) == 1 else 'are'} {len(pair)})"
     if any(one.score is None for one in predicted):
         return "AUC   -  (predictions have no scores: predict --scores writes them)"
     known = [k for k, label in enumerate(true) if label in pair]

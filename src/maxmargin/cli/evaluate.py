@@ -11,7 +11,7 @@ from typing import Any
 from ..data.text import writing
 from ..errors import DataError, FileFormatError
 from .inputs import Input, recognise
-from .messages import UsageError, Voice
+from .messages import UsageError, Voice, counted
 from .tasks import Examples, Task, joined, load_task
 
 __all__ = ["check_labelled", "print_report", "run"]
@@ -27,12 +27,8 @@ def run(args: Namespace) -> int:
             if wanted == 1
             else "give MODEL and DATA, or --predictions FILE and DATA"
         )
-        there = (
-            f"is 1 name: {args.files[0]}"
-            if len(args.files) == 1
-            else f"are {len(args.files)} names: {' '.join(args.files)}"
-        )
-        raise UsageError(f"{given}; there {there}")
+        there = "is" if len(args.files) == 1 else "are"
+        raise UsageError(f"{given}; there {there} {counted(len(args.files), 'name')}: {' '.join(args.files)}")
     names = [*args.files, *([args.predictions] if args.predictions is not None else [])]
     if names.count("-") > 1:
         raise UsageError("only one of the inputs can be standard input")

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..data.text import writing
 from ..errors import shorten
-from .messages import note_in_words, size_in_words
+from .messages import counted, note_in_words, size_in_words
 
 __all__ = ["run"]
 
@@ -103,12 +103,13 @@ def _lines(model: Any, facts: dict[str, Any]) -> Iterator[str]:
     if search:
         yield (
             f"search      C={search['C']:g} has the best mean score ({search['score']:.6g}) on {search['folds']} folds"
-            f", of {len(search['Cs'])} values from {min(search['Cs']):g} to {max(search['Cs']):g}"
+            f", of {counted(len(search['Cs']), 'value')} from {min(search['Cs']):g} to {max(search['Cs']):g}"
         )
     shown = {name: " ".join(repr(value).split()) for name, value in facts["parameters"].items()}
     yield "parameters  " + "  ".join(f"{name}={value}" for name, value in shown.items())
     if facts["certificate"] is None:
-        yield f"certificate none: learned by partial_fit from {model.n_samples_seen_} rows, which are gone"
+        rows, are = counted(model.n_samples_seen_, "row"), "is" if model.n_samples_seen_ == 1 else "are"
+        yield f"certificate none: learned by partial_fit from {rows}, which {are} gone"
     else:
         yield "certificate " + str(model.certificate_).replace("\n", "\n            ")
         yield f"            solver {model.certificate_.solver}  {model.certificate_.seconds:.1f} s"

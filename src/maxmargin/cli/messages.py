@@ -14,7 +14,7 @@ from typing import Any, TextIO
 
 __all__ = [
     *("InWords", "Listener", "UsageError", "Voice", "as_options", "complain", "in_words", "note_in_words", "silence"),
-    "size_in_words",
+    *("counted", "size_in_words"),
 ]
 
 # Messages of the library speak of its parameters; here these are options. First what is said in other words,
@@ -189,6 +189,11 @@ def note_in_words(note: str, settings: Mapping[str, Any]) -> str:
         return f"{found[1]} {int(found[2]) + first[found[1]]}"
 
     return as_options(re.sub(r"\b(feature|row) (\d+)", renumbered, note))
+
+
+def counted(count: int, one: str, several: str = "") -> str:
+    """``1 row``, ``2 rows``; ``several`` is the plural where it is not ``one`` with an s."""
+    return f"{count} {one if count == 1 else several or one + 's'}"
 
 
 def size_in_words(size: int) -> str:

@@ -12,6 +12,7 @@ from ..data.svmlight import SvmLightData
 from ..data.text import format_number
 from ..errors import DataError, FileFormatError, InseparableError
 from ..metrics import ndcg, precision_at, query_numbers, swapped_pairs
+from .messages import counted
 from .rows import ValueTask, conflict
 from .tasks import Examples
 
@@ -61,7 +62,7 @@ class RankingTask(ValueTask):
     def report(self, true: Graded, predicted: Sequence[float], width: int, model: Any = None) -> str:
         """Figures of :mod:`maxmargin.metrics`; what is not defined for these grades is a dash."""
         if len(true) != len(predicted):
-            raise DataError(f"y_true has {len(true)} documents, y_pred {len(predicted)}")
+            raise DataError(f"y_true has {counted(len(true), 'document')}, y_pred {len(predicted)}")
         if not len(true):
             raise DataError("y_true and y_pred hold no documents: nothing to score")
         grade, number, score = true["grade"], query_numbers(true["query"], len(true)), np.asarray(predicted)
@@ -76,13 +77,15 @@ class RankingTask(ValueTask):
         for k in _CUTS:
             graded = figure(ndcg, k=k), figure(ndcg, k=k, gain="exponential"), figure(precision_at, k=k)
             lines.append(f"{k:2}  {graded[0]:>6}  {graded[1]:>7}  {graded[2]:>9}")
-        n_queries, some = int(number.max()) + 1, len(np.unique(number[grade > 0]))
+        n_queries, some = (
+            counted(n, "query", "queries") for n in (int(number.max()) + 1, len(np.unique(number[grade > 0])))
+        )
         pairs = figure(swapped_pairs)
         lines += [
             "",
             f"swapped pairs  {pairs}" + (" (no query has two grades)" if pairs == "-" else ""),
-            f"of {len(true)} documents, {n_queries} queries",
-            f"NDCG is the mean over the {some} queries with a grade above 0, with gains of grade and of 2^grade - 1;",
+            f"of {counted(len(true), 'document')}, {n_queries}",
+            f"NDCG is the mean over the {some} with a grade above 0, with gains of grade and of 2^grade - 1;",
             "precision counts grades of at least 1, over all queries; pairs are of different grades in one query.",
         ]
         return "\n".join(lines)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ..data.svmlight import SvmLightData
 from ..errors import DataError
+from .messages import counted
 from .rows import ValueTask
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class RegressionTask(ValueTask):
     def report(self, true: Reals, predicted: Sequence[float], width: int, model: Any = None) -> str:
         """Errors of the values; the share inside the tube only where a model says how wide that is."""
         if len(true) != len(predicted):
-            raise DataError(f"y_true has {len(true)} values, y_pred {len(predicted)}")
+            raise DataError(f"y_true has {counted(len(true), 'value')}, y_pred {len(predicted)}")
         if not len(true):
             raise DataError("y_true and y_pred hold no values: nothing to score")
         with np.errstate(over="ignore", invalid="ignore"):
@@ -50,7 +51,7 @@ class RegressionTask(ValueTask):
             epsilon = getattr(model, "epsilon_", model.epsilon)  # found in the fit, with nu
             inside = float((error <= epsilon).mean())
             lines.append(f"inside the tube         {inside:.4f} (errors of at most {epsilon:g})")
-        return "\n".join([*lines, f"of {len(true)} values"])
+        return "\n".join([*lines, f"of {counted(len(true), 'value')}"])
 
 
 def _root_mean_square(values: Reals) -> float:

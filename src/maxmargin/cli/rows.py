@@ -17,6 +17,7 @@ from ..data.svmlight import FEATURE, SvmLightData, read_svmlight, svmlight_parts
 from ..data.text import Lines, format_number, parse_number
 from ..errors import DataError, FileFormatError
 from .learners import KERNELS_WITH
+from .messages import counted
 from .tasks import Examples, Task, joined
 from .weights import strongest
 
@@ -237,7 +238,8 @@ def _beyond(X: csr_matrix, width: int) -> int:
 def _note_beyond(count: int, source: Input, settings: Mapping[str, Any], voice: Voice) -> None:
     if count:
         width = settings["features"]
-        voice.note(f"{source.name}: {count} values of features beyond the {width} of the model are left out")
+        values, are = counted(count, "value"), "is" if count == 1 else "are"
+        voice.note(f"{source.name}: {values} of features beyond the {width} of the model {are} left out")
 
 
 def _as_wide(X: csr_matrix, width: int) -> csr_matrix:

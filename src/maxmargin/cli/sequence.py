@@ -14,7 +14,7 @@ from ..data.templates import apply_template
 from ..data.text import Lines
 from ..errors import DataError, FileFormatError
 from ..metrics import classification_report, span_scores
-from .messages import UsageError
+from .messages import UsageError, counted
 from .tasks import Examples, Task, check_labels
 from .template_file import as_values, named_template, template_of
 from .transitions import forbidden_in_data
@@ -62,11 +62,11 @@ class SequenceTask(Task):
             template = named_template(name, n_columns)
             if len(template.columns) > n_columns:
                 expected = f"{len(template.columns)}: {', '.join(template.columns)}"
-                problem = f"{n_columns} columns and the label where the template names {expected}"
+                problem = f"{counted(n_columns, 'column')} and the label where the template names {expected}"
                 raise _error_in_first_row(problem, source)
             settings["template"] = as_values(template)
             settings["columns"] = n_columns
-            voice.say(f"template {name} for {n_columns} column{'s' if n_columns > 1 else ''} and the label")
+            voice.say(f"template {name} for {counted(n_columns, 'column')} and the label")
         X, y = split_labels(rows)
         with voice.phase("attributes"):
             return Examples(_attributes(X, settings, source), y)
@@ -86,7 +86,7 @@ class SequenceTask(Task):
         known, width = settings["columns"], len(rows[0][0]) if rows else 0
         if rows and not (width == known or (width == known + 1 and not unlabelled)):
             expected = f"{known}" if unlabelled else f"{known}, or {known + 1} with labels"
-            problem = f"{width} columns where the model expects {expected}"
+            problem = f"{counted(width, 'column')} where the model expects {expected}"
             raise _error_in_first_row(problem, source)
         X, y = (rows, None) if width == known else split_labels(rows)
         return Examples(_attributes(X, settings, source), y, rows=(rows, _joint(source, settings)))

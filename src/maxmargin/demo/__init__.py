@@ -168,7 +168,8 @@ def _certify(reading: Reading, training: DatePart) -> tuple[list[str], str]:
     holds = risk <= certificate.risk_bound * (1 + 1e-9)
     faults = []
     if not certificate.status.ok:
-        faults.append(f"the fit ended by {certificate.status}. {certificate.status.advice}")
+        ending = certificate.status.ending.replace("stopped by", "ended by")
+        faults.append(f"the fit {ending}. {certificate.status.advice}")
     if not holds:
         faults.append(f"the training risk {risk:.6g} exceeds its bound {certificate.risk_bound:.6g}")
     report = f"""\
