@@ -449,7 +449,7 @@ def check_targets(y: Any) -> Any:
         raise
     missing = np.argwhere(np.isnan(out))
     if len(missing):
-        raise DataError(f"y[{missing[0, 0]}] is nan: the number is missing; leave such rows out")
+        raise DataError(f"y[{missing[0, 0]}] is NaN: the number is missing; leave such rows out")
     return out
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from maxmargin import MulticlassSVM, SVMClassifier, SVMRegressor
+from maxmargin import AUCClassifier, MulticlassSVM, SVMClassifier, SVMRanker, SVMRegressor
 from maxmargin.solvers.subgradient import Subgradient
 
 _STRUCTURED = ["frank_wolfe", "n_slack", "one_slack", "perceptron", "averaged_perceptron"]
@@ -52,3 +52,36 @@ def test_no_solver_takes_more_passes(kind: str, solver: str, fit_intercept: bool
         assert np.isfinite(found.primal)
         if kind != "numbers" and "perceptron" not in solver:  # what the weights 0 are worth, or less
             assert found.primal <= 40.0 * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("solver", ["auto", "newton", "bundle"])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("kind", [AUCClassifier, SVMRanker])
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_rankings_from_nothing_and_from_a_warm_start(kind: Any, loss: str, solver: str) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 6))
+    arguments: tuple[Any, ...] = (X, (X[:, 0] + 0.7 * rng.normal(size=60) > 0) * 1)
+    if kind is SVMRanker:
+        arguments = (X, rng.integers(0, 3, 60), np.repeat(np.arange(6), 10))
+    for C in (1.0, 5.0):
+        for limit in (1, 2, 3, 5, 8):
+            options: dict[str, Any] = {"loss": loss, "solver": solver, "max_passes": limit}
+            assert kind(C, **options).fit(*arguments).certificate_.passes <= max(limit, 2)
+            model = kind(1.0, loss=loss, solver=solver, warm_start=True).fit(*arguments)
+            square = 0.5 * float((model.coef_**2).sum())
+            start = square + C * (model.certificate_.primal - square)
+            found = model.set_params(C=C, max_passes=limit).fit(*arguments).certificate_
+            assert found.passes <= max(limit, 2)
+            if found.relative_gap > model.tol:
+                assert found.primal <= start * (1 + 1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_newton_on_pairs_ends_at_rounding() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 5))
+    y = (X[:, 0] + 0.7 * rng.normal(size=60) > 0) * 1
+    found = AUCClassifier(solver="newton", tol=0, max_passes=10_000).fit(X, y).certificate_
+    assert found.passes < 3000
+    assert found.relative_gap < 1e-10

@@ -178,7 +178,7 @@ def test_missing_labels_are_named(make: Any, y: Any, message: str) -> None:
     ("y", "message"),
     [
         (pd.Series(["a", None, "b", "a"]), r"^y must hold real numbers, not 'a' \(y\[0\]\)$"),
-        (pd.Series([1.0, 2.0, None, 3.0]), r"^y\[2\] is nan: the number is missing; leave such rows out$"),
+        (pd.Series([1.0, 2.0, None, 3.0]), r"^y\[2\] is NaN: the number is missing; leave such rows out$"),
         (pd.Series([1.0, "x", 2.0, 3.0], index=list("dcba")), r"^y must hold real numbers, not 'x' \(y\[1\]\)$"),
     ],
 )

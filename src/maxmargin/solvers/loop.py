@@ -470,7 +470,7 @@ class _Loop:
                 self._evaluate(run, status)
             else:  # a pass for one of the two: the start is no worse than any before it
                 self.best_dual = max(self.best_dual, run.dual())
-        room = not self.history or self.passes < self.max_passes
+        room = self.best is None or not self.history or self.passes < self.max_passes
         if start is not None and room and not self._is_worse(run, start):
             self._keep_best()
             self._evaluate(run, status, weights=start)

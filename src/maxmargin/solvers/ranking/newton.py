@@ -27,6 +27,7 @@ Reals = NDArray[np.float64]
 _FORCING = 0.2  # part of the gradient that a direction may leave: fewer products in all than 0.1 or 0.3 (measured)
 _LEAST_SHRINKING, _MOST_SHRINKING = 0.5, 0.03
 _NARROWEST = 1e-10
+_IDLE = 3  # steps that bring nothing better, after which it is seen whether anything still moves
 _BLOCK_ENTRIES = 1 << 18
 
 
@@ -94,52 +95,73 @@ class _NewtonRun(Run):
         self.spread = _spread(task)
         scores = task.scores(w)
         self.at = _Point(task, w, PairLoss(task, scores, 1.0))
-        self.passes = 0  # before the first step
-        while task.warm is not None and not task.squared and self.at.loss.width > _NARROWEST:
-            narrower = _Point(task, w, PairLoss(task, scores, 0.1 * self.at.loss.width))
-            self.passes += 1
-            if narrower.dual <= self.at.dual:
-                break
-            self.at = narrower  # an optimum of a wide hinge would lead away from good weights
+        self.wide = task.warm is not None and not task.squared
+        self.idle = 0
         self.best, self.best_primal = self.at.w, self.at.primal
         self.highest, self.best_dual = (self.at.w, self.at.loss.width), self.at.dual
 
+    def _narrow(self, most: float) -> int:
+        """Before the first step from good weights, from which an optimum of a wide hinge would lead away."""
+        task, passes = self.task, 0
+        while self.wide and passes < most:
+            self.wide = self.at.loss.width > _NARROWEST
+            if self.wide:
+                narrower = _Point(task, self.at.w, PairLoss(task, self.at.loss.scores, 0.1 * self.at.loss.width))
+                passes += 1
+                self.wide = narrower.dual > self.at.dual
+                if self.wide:
+                    self.at = narrower
+        self._note()
+        return passes
+
     def advance(self) -> Step:
-        task, at = self.task, self.at
+        task = self.task
+        passes = 1 + self._narrow(self.passes_left - 1)
+        at = self.at
         goal = task.tol * max(self.best_primal, 0.0)
         lost = max(at.primal - at.dual - at.residual, 0.0)  # by smoothing
-        passes, self.passes = 1 + self.passes, 0
-        if not task.squared and at.residual <= lost and lost > 0.3 * goal and at.loss.width > _NARROWEST:
+        if (
+            passes < self.passes_left
+            and not task.squared
+            and at.residual <= lost
+            and lost > 0.3 * goal
+            and at.loss.width > _NARROWEST
+        ):
             width = at.loss.width * min(max(0.3 * goal / lost, _MOST_SHRINKING), _LEAST_SHRINKING)
             at = _Point(task, at.w, PairLoss(task, at.loss.scores, width))
             passes += 1
-        direction, products = self._direction(at)
+        direction, products = self._direction(at, self.passes_left - passes)
         move = task.scores(direction)
         line = _Line(task, at, direction, move)
         t = line_minimum(line.slope, float(at.gradient @ direction))
         self.at = _Point(task, at.w + t * direction, line.loss(t))
-        self._note()
+        self.idle = 0 if self._note() else self.idle + 1
         gap = self.best_primal - self.best_dual
-        return Step(passes + products, gap, self.best_dual, ready=gap <= task.tol * self.best_primal)
+        ready = gap <= task.tol * self.best_primal or self.idle >= _IDLE
+        return Step(passes + products, gap, self.best_dual, ready=ready)
 
-    def _note(self) -> None:
-        """Keep what is better."""
-        at = self.at
+    def _note(self) -> bool:
+        """Keep what is better; whether there was something."""
+        at, better = self.at, False
         if at.primal < self.best_primal:
-            self.best, self.best_primal = at.w, at.primal
+            self.best, self.best_primal, better = at.w, at.primal, True
         if at.dual > self.best_dual:
-            self.highest, self.best_dual = (at.w, at.loss.width), at.dual
+            self.highest, self.best_dual, better = (at.w, at.loss.width), at.dual, True
+        return better
 
-    def _direction(self, at: _Point) -> tuple[Reals, int]:
+    def _direction(self, at: _Point, left: float) -> tuple[Reals, int]:
         """Preconditioned conjugate gradients for ``(I + X^T H X) p = -gradient``; also the number of products."""
         task = self.task
         degree = at.loss.degree
         scale = 1.0 / (1.0 + self.spread * (float(degree.sum()) / float(task.queries.weight.sum())))
 
+        if left < 1:
+            return -scale * at.gradient, 0
+
         def product(p: Reals) -> Reals:
             return p + task.combined(at.loss.curved(task.scores(p)))
 
-        most = self.options.most_products
+        most = int(min(self.options.most_products, left))
         p, products, _ = conjugate_gradients(product, -at.gradient, scale, forcing=_FORCING, most=most)
         return p, products
 
