@@ -82,8 +82,7 @@ class _AutomaticRun(Run):
         if self.run is not self.smo or self.budget == math.inf:
             return step
         self.gaps.append(step.gap / max(abs(step.dual + step.gap), abs(step.dual), 1e-300))
-        # where the passes so far have cost as much as the other way, no look comes too early
-        if len(self.gaps) >= _FIRST_LOOK or self.smo.operations > self.budget:
+        if len(self.gaps) >= _FIRST_LOOK:
             remaining = passes_to_go(self.gaps, self.task.tol) if math.isfinite(self.gaps[-1]) else math.inf
             if step.ready or remaining * self.smo.operations / len(self.gaps) > self.budget:
                 self._change(remaining)
