@@ -567,10 +567,8 @@ def is_missing(label: Any) -> bool:
         return False
     try:
         return not bool(label == label)
-    except TypeError:
-        return True
-    except ValueError:
-        return False
+    except (TypeError, ValueError) as error:  # what does not know, and what has no one answer, as an array
+        return isinstance(error, TypeError)
 
 
 def missing_label(label: Any, where: str) -> DataError:
