@@ -29,18 +29,21 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from numbers import Integral
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
+from ._products import Panels, weighted_sums
+from ._threads import as_many_as_blas, in_order
 from .errors import DataError
 from .losses import is_finite_number
 
 __all__ = ["Columns", "Kernel", "NAMES", "check_precomputed", "check_symmetric", "is_zero", "make_kernel"]
 
 Reals = NDArray[np.float64]
+_Result = TypeVar("_Result")
 
 NAMES = ("linear", "poly", "rbf", "sigmoid", "cosine", "precomputed")
 """Kernels that have a name."""
@@ -54,6 +57,7 @@ _SQUARES = (1e-280, 1e280)  # within these no square that matters has left the r
 _DENSE_ENTRIES = 1 << 22
 _ASYMMETRY = 1e-5  # of the largest value; float32 has seven digits
 _SAMPLE = 40  # rows
+_MANY = 1 << 21  # values; fewer are there before a second thread is
 
 
 @dataclass(frozen=True)
@@ -142,8 +146,8 @@ class Kernel:
             weights = beta
         else:
             columns, weights = self.columns(B[used]), beta[used]
-        for rows, part, values in columns.blocks(A):
-            out[rows] += values @ weights[part]
+        for block, sums in columns.each(A, lambda block, values: weighted_sums(values, weights[block.points])):
+            out[block.rows] += sums
         return out
 
     def of_products(self, values: NDArray[Any]) -> NDArray[Any]:
@@ -160,6 +164,28 @@ class Kernel:
         return values
 
 
+@dataclass(frozen=True)
+class Block:
+    """Some rows and some points, and what their values are computed from.
+
+    Attributes
+    ----------
+    rows, points : slice
+    A : array or CSR matrix
+        Those rows.
+    left : array or None
+        The left factor of the products; None where values are given.
+    k : int
+        Number of the right factor.
+    """
+
+    rows: slice
+    points: slice
+    A: Any
+    left: NDArray[Any] | None
+    k: int
+
+
 class Columns:
     """Points as the second argument of a kernel; made by :meth:`Kernel.columns`.
 
@@ -174,7 +200,8 @@ class Columns:
         self.filled = not sp.issparse(self.points) or kernel.center is not None or _mostly_filled(self.points)
         self.right: list[Any] = []
         self.squares: Reals = np.empty(0)
-        if kernel.function is None and kernel.name != "precomputed":
+        self.given = kernel.name in ("precomputed", "callable")
+        if not self.given:
             self._prepare()
 
     def rows(self, A: Any) -> NDArray[Any]:
@@ -186,44 +213,57 @@ class Columns:
 
     def fill(self, A: Any, out: NDArray[Any]) -> None:
         """The same into an array of that shape and of the number type of the products."""
-        A = _matrix(A)
-        if not self.filled or not self.right or self.kernel.plus:
-            for rows, part, values in self.blocks(A):
-                out[rows, part] = values
-            return
-        self._check_width(A)
-        for at in range(0, A.shape[0], _ROWS):
-            left = self._left(A[at : at + _ROWS])
-            for k, right in enumerate(self.right):
-                target = out[at : at + _ROWS, k * _WIDTH : (k + 1) * _WIDTH]
-                self.kernel.of_products(np.matmul(left, right.T, out=target))
+        for _ in self.each(A, _nothing, out):
+            pass
 
     def blocks(self, A: Any) -> Iterator[tuple[slice, slice, NDArray[Any]]]:
         """The same block by block: rows of ``A``, points, values. Few milliseconds each, so Ctrl-C is served."""
-        for rows, part, values in self._plain_blocks(A):
-            yield rows, part, values + values.dtype.type(self.kernel.plus) if self.kernel.plus else values
+        for block, values in self.each(A, lambda block, values: values):
+            yield block.rows, block.points, values
 
-    def _plain_blocks(self, A: Any) -> Iterator[tuple[slice, slice, NDArray[Any]]]:
+    def each(
+        self, A: Any, use: Callable[[Block, NDArray[Any]], _Result], out: NDArray[Any] | None = None
+    ) -> Iterator[tuple[Block, _Result]]:
+        """Blocks, each with what ``use`` makes of it and its values; in order, by as many threads as BLAS has.
+
+        Parameters
+        ----------
+        use : callable
+            From the block and its values, an array of shape ``(rows, points)``.
+        out : array of shape (len(A), n), optional
+            Where the values are kept.
+        """
         A = _matrix(A)
         self._check_width(A)
+
+        def run(block: Block) -> tuple[Block, _Result]:
+            target = None if out is None else out[block.rows, block.points]
+            return block, use(block, self._values(block, target))
+
+        return in_order(run, self._blocks(A), self._threads(A.shape[0]))
+
+    def _threads(self, m: int) -> int:
+        if self.given or m * self.n < _MANY or (self.filled and not self.right[0].divided):
+            return 1
+        return as_many_as_blas()
+
+    def _blocks(self, A: Any) -> Iterator[Block]:
         step = _ROWS if self.filled else max(1, min(_ROWS, _DENSE_ENTRIES // max(self.width, 1)))
         for at in range(0, A.shape[0], step):
             rows = slice(at, min(at + step, A.shape[0]))
-            if self.kernel.name == "precomputed":
-                yield rows, slice(0, self.n), np.asarray(_dense(A[rows]), self.dtype)
-            elif self.kernel.name == "callable":
-                yield rows, slice(0, self.n), self._called(A[rows])
-            else:
-                left = self._left(A[rows])
-                for k, right in enumerate(self.right):
-                    part = slice(k * _WIDTH, min((k + 1) * _WIDTH, self.n))
-                    yield rows, part, self._values(left, right, part, A[rows])
+            some = A[rows]
+            if self.given:
+                yield Block(rows, slice(0, self.n), some, None, 0)
+                continue
+            left = self._left(some)
+            for k in range(len(self.right)):
+                yield Block(rows, slice(k * _WIDTH, min((k + 1) * _WIDTH, self.n)), some, left, k)
 
     def _prepare(self) -> None:
         for at in range(0, self.n, _WIDTH):
             block = self.points[at : at + _WIDTH]
             if self.filled:
-                self.right.append(np.ascontiguousarray(self._extended(block, last=True), self.dtype))
+                self.right.append(Panels(np.ascontiguousarray(self._extended(block, last=True), self.dtype)))
             else:
                 self.right.append(self._directions(block).astype(self.dtype))
         if self.kernel.name == "rbf" and not self.filled:
@@ -237,13 +277,35 @@ class Columns:
             left = left * (2.0 * self.kernel.gamma if self.kernel.name == "rbf" else self.kernel.gamma)
         return np.ascontiguousarray(left.toarray().T if sp.issparse(left) else left.T, self.dtype)
 
-    def _values(self, left: NDArray[Any], right: Any, part: slice, A: Any) -> NDArray[Any]:
-        if self.filled:
-            return self.kernel.of_products(left @ right.T)
-        values = right @ left  # (points, rows of A)
+    def _values(self, block: Block, out: NDArray[Any] | None) -> NDArray[Any]:
+        """Of one block, in ``out`` where it is given."""
+        if block.left is not None and self.filled:
+            shape = (len(block.left), block.points.stop - block.points.start)
+            values = np.empty(shape, self.dtype) if out is None else out
+            self.right[block.k].product(block.left, values)
+            self.kernel.of_products(values)
+            if self.kernel.plus:
+                values += self.dtype.type(self.kernel.plus)
+            return values
+        values = self._listed(block) if block.left is None else self._of_sparse(block, block.left)
+        if self.kernel.plus:
+            values = values + self.dtype.type(self.kernel.plus)
+        if out is None:
+            return values
+        out[...] = values
+        return out
+
+    def _listed(self, block: Block) -> NDArray[Any]:
+        """Values that are given, by a matrix or a function."""
+        if self.kernel.name == "precomputed":
+            return np.asarray(_dense(block.A), self.dtype)
+        return self._called(block.A)
+
+    def _of_sparse(self, block: Block, left: NDArray[Any]) -> NDArray[Any]:
+        values: NDArray[Any] = self.right[block.k] @ left  # (points, rows of A)
         if self.kernel.name == "rbf":
-            values -= self.squares[part, None]
-            values -= self.kernel.gamma * _squared_norms(A)
+            values -= self.squares[block.points, None]
+            values -= self.kernel.gamma * _squared_norms(block.A)
         return self.kernel.of_products(values.astype(self.dtype, copy=False)).T
 
     def _extended(self, A: Any, *, last: bool) -> Reals:
@@ -479,6 +541,10 @@ def is_zero(kernel: Kernel, X: Any) -> bool:
     if kernel.block(points, points).any():
         return False
     return not any(values.any() for _, _, values in kernel.columns(X).blocks(X))
+
+
+def _nothing(block: Block, values: NDArray[Any]) -> None:
+    """For those who want the values where they are kept."""
 
 
 def _sample(X: Any) -> NDArray[np.int64]:

@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "src" / "maxmargin"
 # The layers from the bottom to the top: a module imports from its own layer and from those above it in this table.
 # A new module or folder of the package gets its place here.
 LAYERS = (
-    ("errors", "_compiled", "_version"),
+    ("errors", "_compiled", "_products", "_threads", "_version"),
     ("problem", "losses", "terms", "kernels", "status", "result", "decoders"),
     ("structures", "data", "metrics"),
     ("solvers",),

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._threads import in_order
 from .deadline import Deadline
 
 __all__ = ["Pace", "chunks", "in_threads"]
@@ -73,26 +72,20 @@ def in_threads(
             yield run(int(part[0]), int(part[-1]) + 1)
         return
 
-    def timed(lo: int, hi: int) -> tuple[_T, int, float]:
-        begin = time.perf_counter()
-        return run(lo, hi), hi - lo, time.perf_counter() - begin
+    def parts() -> Iterator[tuple[int, int]]:
+        at = 0
+        while at < n:
+            # towards the end they become smaller, so that all threads end together
+            size = min(pace.size, max(_SMALLEST, (n - at) // (4 * n_jobs)))
+            yield at, min(at + size, n)
+            at += size
 
-    pending: deque[Future[tuple[_T, int, float]]] = deque()
-    at = done = 0
-    with ThreadPoolExecutor(n_jobs) as pool:
-        try:
-            while pending or at < n:
-                while at < n and len(pending) < 2 * n_jobs:
-                    # towards the end they become smaller, so that all threads end together
-                    size = min(pace.size, max(_SMALLEST, (n - at) // (4 * n_jobs)))
-                    pending.append(pool.submit(timed, at, min(at + size, n)))
-                    at += size
-                if done and deadline is not None:
-                    deadline.check()
-                result, size, seconds = pending.popleft().result()
-                pace.learn(size, seconds)
-                done += size
-                yield result
-        finally:
-            for job in pending:
-                job.cancel()
+    def timed(part: tuple[int, int]) -> tuple[_T, int, int, float]:
+        begin = time.perf_counter()
+        return run(*part), *part, time.perf_counter() - begin
+
+    for result, lo, hi, seconds in in_order(timed, parts(), n_jobs):
+        pace.learn(hi - lo, seconds)
+        yield result
+        if deadline is not None and hi < n:
+            deadline.check()
