@@ -20,6 +20,7 @@ __all__ = ["AHEAD", "Rows", "add_row", "dot_row", "load_row", "square"]
 
 Reals = NDArray[np.float64]
 _BLOCK_ENTRIES = 1 << 18
+_MOST_ENTRIES = 1 << 22  # of a larger block
 AHEAD = 4  # rows from the one at work to the one that is loaded
 _FETCHED = 128  # entries; after some lines of a row the processor sees by itself where it goes
 
@@ -161,10 +162,10 @@ class Rows:
         """Stored values."""
         return int(self.data.size)
 
-    def blocks(self) -> Iterator[tuple[slice, Any]]:
-        """Consecutive blocks of rows, in float64 while in use: small enough for a cache."""
+    def blocks(self, rows: int = 1) -> Iterator[tuple[slice, Any]]:
+        """Consecutive blocks of so many rows at least, in float64 while in use: small enough for a cache."""
         n = self.shape[0]
-        size = max(1, _BLOCK_ENTRIES * n // max(self.entries, 1))
+        size = max(rows, _BLOCK_ENTRIES * n // max(self.entries, 1))
         for at in range(0, n, size):
             part = slice(at, min(at + size, n))
             block = self.matrix[part]
@@ -218,14 +219,15 @@ class Rows:
         root = np.sqrt(weights)
         # a product of dense blocks wins from a tenth of the entries on (measured)
         dense = not self.sparse or self.entries > 0.09 * self.shape[0] * d
-        step = max(1, _BLOCK_ENTRIES // max(d, 1))
-        for part, block in self.blocks():
+        # as many rows as columns at least: to add up the products takes as long as they do otherwise (measured)
+        step = max(1, _BLOCK_ENTRIES // max(d, 1), min(d, _MOST_ENTRIES // max(d, 1)))
+        for part, block in self.blocks(step):
             scale = root[part]
             if self.sparse and not dense:
                 scaled = block.multiply(scale[:, None]).tocsr()
                 out += (scaled.T @ scaled).toarray()
                 continue
-            for at in range(0, len(scale), step):  # dense blocks that fit a cache
+            for at in range(0, len(scale), step):
                 some = block[at : at + step]
                 scaled = (some.toarray() if self.sparse else some) * scale[at : at + step, None]
                 out += scaled.T @ scaled
