@@ -159,8 +159,10 @@ def test_separable_data_of_any_scale(scale: float, C: float) -> None:
 
 def test_a_bound_that_rounding_forbids_is_not_waited_for() -> None:
     """Classes that only the intercepts tell apart, whose penalised ones are tiny beside the features."""
-    rows = np.array([[1.0], [2.0], [3.0], [4.0], [5.0], [6.0]]) * 1e12
+    rows = np.array([[1.0], [2.0], [3.0], [4.0], [5.0], [6.0]]) * 1e16
     y = [0, 0, 1, 1, 2, 2]
+    near = MulticlassSVM(1e9, random_state=0, solver="interior_point", penalize_intercept=True).fit(1e-4 * rows, y)
+    assert near.certificate_.status is Status.CONVERGED
     with pytest.warns(ConvergenceWarning, match="MulticlassSVM stalled at .* Rounding errors prevent further progress"):
         model = MulticlassSVM(1e9, random_state=0, solver="interior_point", penalize_intercept=True).fit(rows, y)
     assert model.n_iter_ < 800

@@ -125,9 +125,10 @@ def test_numbers_too_large_for_any_bound_leave_no_nonsense(solver: str) -> None:
 
 
 def test_too_many_weights_are_refused() -> None:
-    rows = sp.csr_matrix((30, 5000))
+    rows, y = sp.csr_matrix((5000, 5000)), np.arange(5000) % 3
+    task = MulticlassTask(Rows(rows), y, COSTS["zero_one"], 1.0, np.ones(5000), 1e-3, np.random.default_rng(0))
     with pytest.raises(DataError, match="up to 10000 weights; those of 3 classes are 15000"):
-        solve(rows, COSTS["zero_one"], 1.0)
+        run_to_tolerance(task, MulticlassInteriorPoint())
 
 
 @pytest.mark.parametrize("name", ["iris", "wine", "breast_cancer"])

@@ -26,6 +26,7 @@ from .interior_point import InteriorPoint
 from .multiclass_interior_point import MulticlassInteriorPoint
 from .newton import Newton
 from .normal_equations import passes_for_matrix
+from .row_basis import shortest
 from .task import LinearTask
 
 __all__ = ["Automatic", "First", "Switching"]
@@ -73,7 +74,10 @@ class Automatic:
     def start(self, task: LinearTask | MulticlassTask) -> Run:
         """Begin a run."""
         if isinstance(task, MulticlassTask):
-            return Switching(task, CrammerSinger(), MulticlassInteriorPoint(), multiclass_in_passes(task))
+            budget = multiclass_in_passes(task)
+            # by then leaps between the passes have shown what they bring, at a quarter of what the other way costs
+            look = _LATE if budget > _MOST else _FIRST_LOOK
+            return Switching(task, CrammerSinger(), MulticlassInteriorPoint(), budget, first_look=look)
         if isinstance(task.terms, Terms):
             budget = interior_point_in_passes(task)
             if task.terms.squared and budget == math.inf:  # too many features for the one, not for the other
@@ -236,10 +240,20 @@ def interior_point_in_passes(task: LinearTask) -> float:
 
 
 def multiclass_in_passes(task: MulticlassTask) -> float:
-    """The same for several classes at once, whose matrix has a block for every two of them."""
-    n, k = task.rows.shape[0], len(task.costs)
-    if task.n_weights > _WIDEST:
+    """The same for several classes at once, whose matrix has a block for every two of them but the last.
+
+    Where features outnumber rows it is that of a basis of the rows, which has to be found first.
+    """
+    rows, k = task.rows, len(task.costs)
+    (n, d), width = rows.shape, shortest(rows, task.free)
+    if width * k > _WIDEST:
         return math.inf
-    blocks = 0.5 * (k + 1) * (task.rows.entries / max(n, 1) / (2.0 if task.rows.sparse else 8.0) + 2.0)
-    factor = task.n_weights**3 / 3.0 / max(16.0 * task.rows.entries * k, 1.0)
-    return _ITERATIONS * (blocks + factor + 5.0)
+    entries, sparse, basis = max(rows.entries, 1), rows.sparse, 0.0
+    if width < d:
+        basis = 4.0 * n * n * d / (16.0 * entries * k)
+        entries, sparse = n * width, False
+    # of products with the rows, in which those of the basis may be longer than those of coordinate ascent
+    blocks = 0.5 * (k - 1) * (entries / max(n, 1) / (2.0 if sparse else 8.0) + 2.0)
+    products = (blocks + 8.0) * entries / max(rows.entries, 1)
+    factor = (width * (k - 1)) ** 3 / 3.0 / max(16.0 * rows.entries * k, 1.0)
+    return basis + _ITERATIONS * (products + factor)

@@ -9,17 +9,20 @@ largest of ``cost_ik + f_ik`` at the optimum) and ``l_ik`` of ``a_ik >= 0``, an 
 Free intercepts are weights whose sum on the right has to be 0 instead.
 
 A step eliminates all but the weights: with ``r_ik = a_ik / l_ik`` and ``D_i = diag(r_i) - r_i r_i^T / sum_k r_ik`` it
-solves ``dW + X^T [D_i (x_i dW)]_i = rhs``, a system of the size of the weights. The run begins at a point where all
-equations hold but the products, and every step keeps them so.
-Cost of an iteration: ``n d^2 K (K + 1) / 2`` for the matrix, ``(d K)^3 / 3`` for its factor. Memory beyond the data:
-``(d K)^2``, and twelve numbers for each row and class.
+solves ``dW + X^T [D_i (x_i dW)]_i = rhs``. What all classes have in common is 0 in weights and right-hand side, but the
+sums see nothing of it, and in float64 their rounding would drown what the penalty says; so the system is one of the
+differences ``u_k = dw_k - dw_K`` from the last class: of ``D_i`` without that class, and ``|dW|^2 = sum_k |u_k|^2 -
+|sum_k u_k|^2 / K``. The run begins at a point where all equations hold but the products, and every step keeps them so.
+Where features outnumber rows it solves in a basis of the rows (:mod:`.row_basis`): ``d`` is at most ``n`` then.
+Cost of an iteration: ``n d^2 K (K - 1) / 2`` for the matrix, ``(d (K - 1))^3 / 3`` for its factor. Memory beyond the
+data: ``(d (K - 1))^2``, and twelve numbers for each row and class.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +33,7 @@ from ..base import FINEST, Run, Step
 from .biases import response
 from .crammer_singer import MulticlassTask
 from .normal_equations import solver_of, to_zero
+from .row_basis import basis_of, shortest
 
 __all__ = ["MOST_WEIGHTS", "MulticlassInteriorPoint"]
 
@@ -40,7 +44,9 @@ _FAR = 0.1
 # How far inside the start is; from there steps cannot reach numbers as small as these (rows 1e100 apart), which begin
 # nearer, by the root. At usual scales that takes fewer steps too, but more sets end lost in rounding (measured).
 _INSIDE, _REMOTE = 0.01, 1e-50
-_PATIENCE, _WORTH = 400, 0.9  # steps without a gap that is a tenth smaller: a few, unless rounding is all there is
+# steps without a gap that is a tenth smaller: a few, unless rounding is all there is; fewer where the gap is that asked
+# for, but not that of the dual point made feasible
+_PATIENCE, _AT_THE_END, _WORTH = 400, 100, 0.9
 
 
 @dataclass(frozen=True)
@@ -60,10 +66,11 @@ class MulticlassInteriorPoint:
         DataError
             For so many weights that a matrix of them would not fit in memory.
         """
-        if task.n_weights > MOST_WEIGHTS:
+        K = len(task.costs)
+        if (n_weights := shortest(task.rows, task.free) * K) > MOST_WEIGHTS:
             raise DataError(
-                f"{task.name}: {self.name} is for up to {MOST_WEIGHTS} weights; those of {len(task.costs)} classes are "
-                f"{task.n_weights}: use solver='coordinate_ascent'"
+                f"{task.name}: {self.name} is for up to {MOST_WEIGHTS} weights; those of {K} classes are {n_weights}: "
+                "use solver='coordinate_ascent'"
             )
         return MulticlassInteriorRun(task)
 
@@ -79,12 +86,17 @@ class _Best(NamedTuple):
 
 
 class MulticlassInteriorRun(Run):
-    """``cost`` are those of every row and class, where they are other than the task says."""
+    """``cost`` are those of every row and class, where they are other than the task says.
+
+    ``inner`` is the task in a basis of the rows, and ``W`` its weights; the certificate is that of the task itself.
+    """
 
     task: MulticlassTask
 
     def __init__(self, task: MulticlassTask, cost: Reals | None = None) -> None:
         self.task = task
+        self.basis = basis_of(task.rows, task.free)
+        self.inner = task = replace(task, rows=self.basis.rows)
         self.cost = task.costs[task.target] if cost is None else cost
         self.ridge = np.ones((task.rows.shape[1], 1))
         if task.free:
@@ -103,7 +115,8 @@ class MulticlassInteriorRun(Run):
         top = wanted.max(1)
         self.t = top + max(1.0, float((top[:, None] - wanted).mean()))
         self.low = self.t[:, None] - wanted
-        self.point, self.gap, self.primal, self.steps = self.W.reshape(-1), np.inf, 0.0, 0
+        self.point = self.basis.original(self.W).reshape(-1)
+        self.gap, self.primal, self.steps = np.inf, 0.0, 0
         self.best, self.lost = _Best(np.inf, 0.0, 0, self.a, self.W), False
 
     def _shares(self) -> Reals:
@@ -111,18 +124,19 @@ class MulticlassInteriorRun(Run):
         K = len(self.task.costs)
         if not self.task.free:
             return np.full(K, 1.0 / K)
-        total = np.bincount(self.task.target, self.task.c * self.task.constant, K)
+        total = np.bincount(self.task.target, self.task.c * self.inner.constant, K)
         return np.asarray(total / total.sum())
 
     def _gain(self) -> float:
         return float(self.cost.ravel() @ self.a.ravel())
 
     def advance(self) -> Step:
-        if self.steps > self.best.at + _PATIENCE:  # lost in rounding: the best point stays, and the outer loop sees it
+        patience = _PATIENCE if self.gap > self.task.tol else _AT_THE_END
+        if self.steps > self.best.at + patience:  # lost in rounding: the best point stays, and the outer loop sees it
             self.a, self.W, self.lost = self.best.a, self.best.W, True
         if self.lost:
             return Step(1, 0.0, self.best.dual)
-        task, a, low = self.task, self.a, self.low
+        task, a, low = self.inner, self.a, self.low
         ratio = a / low
         solve = self._system(ratio)
         total = ratio.sum(1)
@@ -152,6 +166,7 @@ class MulticlassInteriorRun(Run):
         self.low += step * dlow
         self.t += step * dt
         self.W += step * dW
+        self.W -= self.W.mean(1)[:, None]  # of early steps, with large weights, rounding would stay
         if self.gap > _FAR and self.steps % 5:
             self.f += step * df
         else:  # at a large C rounding is seen
@@ -160,7 +175,7 @@ class MulticlassInteriorRun(Run):
         return self._figures()
 
     def _figures(self) -> Step:
-        task = self.task
+        task = self.inner
         w = self.W.reshape(-1)
         wanted = self.cost + self.f
         slack = wanted.max(1) - wanted[task.examples, task.target]
@@ -174,29 +189,34 @@ class MulticlassInteriorRun(Run):
 
     def _system(self, ratio: Reals) -> Callable[[Reals], Reals]:
         """Solves for ``dW`` from the rows' part of the right-hand side, ``(n, K)``."""
-        task, K, d = self.task, ratio.shape[1], self.task.rows.shape[1]
+        task, K, d = self.inner, ratio.shape[1], self.inner.rows.shape[1]
         total = ratio.sum(1)
-        matrix = np.empty((K, d, K, d))
+        matrix = np.empty((K - 1, d, K - 1, d))
         if d == 1:  # at once, for any number of classes
-            matrix[:, 0, :, 0] = response(ratio, task.rows.scores(np.ones(1)))
-        for k in range(K if d > 1 else 0):
-            task.deadline.check()
+            matrix[:, 0, :, 0] = response(ratio, task.rows.scores(np.ones(1)))[:-1, :-1]
+        for k in range(K - 1 if d > 1 else 0):
+            self.task.deadline.check()
             others = ratio[:, :k].sum(1) + ratio[:, k + 1 :].sum(1)  # not total - ratio_k, which would be rounding
             matrix[k, :, k] = task.rows.gram(ratio[:, k] * others / total)
             for j in range(k):
                 matrix[k, :, j] = -task.rows.gram(ratio[:, k] * ratio[:, j] / total)
                 matrix[j, :, k] = matrix[k, :, j]
-        if task.free:  # a number that all intercepts have in common changes nothing: that of the first class stays
-            matrix[0, -1], matrix[:, :, 0, -1], matrix[0, -1, 0, -1] = 0.0, 0.0, 1.0
-        system = solver_of(matrix.reshape(K * d, K * d), np.tile(self.ridge[:, 0], K))
-        # what rounding took from the weights in earlier steps is given back
-        back = task.weights_of(self.a) - self.ridge * self.W
+        penalised = np.flatnonzero(self.ridge)
+        matrix[:, penalised, :, penalised] -= 1.0 / K
+        system = solver_of(matrix.reshape((K - 1) * d, -1), np.tile(self.ridge[:, 0], K - 1))
 
         def solve(rho: Reals) -> Reals:
-            b = back + task.rows.combined(rho)
-            if task.free:
-                b[-1, 0] = 0.0
-            return np.ascontiguousarray(system(np.ascontiguousarray(b.T).reshape(-1)).reshape(K, d).T)
+            dW = np.zeros((d, K))
+            for again in (False, True):  # beside ratios of all sizes the matrix is rounded: a second look at the rows
+                a = self.a - rho
+                if again:
+                    a += _apart(ratio, total, task.rows.scores(dW))
+                # not from rho alone: what rounding took from the weights in earlier steps is given back; and by what
+                # all classes but the truth have, as the weights are, or what sums lack at a large C would be seen here
+                b = task.weights_of(a) - self.ridge * (self.W + dW)
+                dW[:, :-1] += system(b[:, :-1].T.reshape(-1)).reshape(K - 1, d).T
+                dW -= dW.mean(1)[:, None]
+            return dW
 
         return solve
 
@@ -209,9 +229,7 @@ class MulticlassInteriorRun(Run):
             _, self.point, value = self.task.from_dual(begun[0], begun[2])
             self.task.last = begun[0], begun[2]
             return value
-        W = self.W.copy()
-        if self.task.free:
-            W[-1] -= W[-1].mean()
+        W = self.basis.original(self.W)
         _, first, value = self.task.from_dual(self.a, W[-1])
         self.task.last = self.a, W[-1] if self.task.free else np.zeros_like(W[-1])
         self.point = min(first, W.reshape(-1), np.zeros_like(first), key=self.task.objective)
