@@ -204,7 +204,32 @@ class KernelMachine(Machine):
         warm: WarmStart | None = None,
         values: KernelValues | None = None,
     ) -> Result:
-        """One problem. Without ``totals`` there is a free intercept or none."""
+        """One problem, see :meth:`_kernel_task`."""
+        task = self._kernel_task(
+            kernel, X, terms, weight, C=C, signs=signs, totals=totals, group=group, warm=warm, values=values
+        )
+        check_bounded(task)
+
+        def run(**limits: Any) -> Result:
+            return self._honest(run_to_tolerance(task, solver, **limits), task)
+
+        return self._watched(run)
+
+    def _kernel_task(
+        self,
+        kernel: Kernel,
+        X: Any,
+        terms: Terms | LossTerms,
+        weight: Reals,
+        *,
+        C: float,
+        signs: bool,
+        totals: Reals | None = None,
+        group: Ints | None = None,
+        warm: WarmStart | None = None,
+        values: KernelValues | None = None,
+    ) -> KernelTask:
+        """One problem as it is solved. Without ``totals`` there is a free intercept or none."""
         if not isinstance(terms, Terms) and not terms.smooth:
             raise DataError(
                 f"{type(self).__name__}: with a kernel the loss has to be smooth, or the hinge; {terms.loss!r} has "
@@ -214,17 +239,10 @@ class KernelMachine(Machine):
             totals = np.zeros(1 if self._intercept == "free" else 0)
         if group is None:
             group = np.zeros(terms.sign.shape, np.int64)
-        task = KernelTask(
+        return KernelTask(
             kernel, X, terms, C, weight, totals, group, float(self.tol), name=type(self).__name__, signs=signs,
             warm=warm, values=KernelValues() if values is None else values,
         )  # fmt: skip
-
-        check_bounded(task)
-
-        def run(**limits: Any) -> Result:
-            return self._honest(run_to_tolerance(task, solver, **limits), task)
-
-        return self._watched(run)
 
     def _honest(self, result: Result, task: KernelTask) -> Result:
         """Where the kernel is not positive semi-definite, the answer is a stationary point, and there is no bound."""

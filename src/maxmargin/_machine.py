@@ -18,27 +18,29 @@ from ._warm import End, Ends
 from .data._mapped_rows import rows_of
 from .errors import DataError
 from .problem import Certificate
-from .solvers.base import WarmStart
+from .solvers.base import Run, Step, WarmStart
 from .solvers.bundle import Bundle
 from .solvers.gradient_descent import GradientDescent
+from .solvers.kernel.task import KernelTask
 from .solvers.linear.automatic import Automatic
 from .solvers.linear.coordinate_ascent import CoordinateAscent
 from .solvers.linear.folding import Folded
 from .solvers.linear.interior_point import InteriorPoint
 from .solvers.linear.newton import Newton
 from .solvers.linear.task import LinearTask
-from .solvers.loop import Result, run_to_tolerance
+from .solvers.loop import Result, certify, run_to_tolerance
 from .solvers.one_slack import OneSlack
 from .solvers.perceptron import Perceptron
 from .solvers.projected_gradient import ProjectedGradient
 from .solvers.subgradient import Pegasos, Subgradient
+from .solvers.warm_dual import clipped_dual
 from .status import Status
 from .structures.base import check_magnitude
 from .structures.rows import FEW_ENTRIES, merge_equal_rows
 from .structures.values import as_reals
 from .terms import LossTerms, Terms
 
-__all__ = ["Machine", "counted", "held_back", "left_out", "sum_of"]
+__all__ = ["Machine", "as_begun", "counted", "held_back", "left_out", "sum_of"]
 
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -120,6 +122,25 @@ class Machine(MarginEstimator):
         Weights of the result are those of the folded rows. Where the end of a problem on the same rows is ``known`` it
         begins there.
         """
+        task = self._linear_task(folded, terms, weight, signs=signs, warm=warm, known=known)
+
+        def run(callback: Any, **limits: Any) -> Result:
+            told = None if callback is None else lambda record, w: callback(record, folded.original(w))
+            return run_to_tolerance(task, solver, callback=told, **limits)
+
+        return self._watched(run)
+
+    def _linear_task(
+        self,
+        folded: Folded,
+        terms: Terms | LossTerms,
+        weight: Reals,
+        *,
+        signs: bool,
+        warm: WarmStart | None = None,
+        known: End | None = None,
+    ) -> LinearTask:
+        """One problem as :meth:`_fit_linear` solves it."""
         if known is not None:
             warm = known.start
         elif warm is not None:
@@ -131,21 +152,27 @@ class Machine(MarginEstimator):
         )  # fmt: skip
         if known is not None:
             known.tell(task)
-
-        def run(callback: Any, **limits: Any) -> Result:
-            told = None if callback is None else lambda record, w: callback(record, folded.original(w))
-            return run_to_tolerance(task, solver, callback=told, **limits)
-
-        return self._watched(run)
+        return task
 
     def _take_over(self, results: list[Result]) -> None:
-        """Certificate and history of one problem, or of several added up; then speak of an early end."""
+        """Certificate and history of one problem, or of several added up; then speak of an early end.
+
+        Problems that the fit did not come to are told in a note, and in the message of Ctrl-C.
+        """
         worst = max(results, key=lambda result: _hardness(result.certificate))
         self.solver_reason_ = worst.reason
         worst.certificate = sum_of([result.certificate for result in results])
         for name in ("_streams", "n_samples_seen_"):  # of partial_fit
             self.__dict__.pop(name, None)
-        self._finish(worst, results)
+        missed = _tell_not_reached(results)
+        if missed:
+            self.notes_ = (*self.notes_, missed)
+            if self.verbose:
+                self._tell(missed)
+        try:
+            self._finish(worst, results)
+        except KeyboardInterrupt as ended:
+            raise KeyboardInterrupt(f"{ended}; {missed}" if missed else str(ended)) from None
 
 
 def counted(X: Any, number: Ints, weight: Reals | None, *, merge: bool = True) -> tuple[Any, Ints, Reals]:
@@ -218,6 +245,7 @@ def held_back(results: list[Result]) -> Iterator[None]:
 def left_out(terms: Terms | LossTerms, weight: Reals, n_weights: int, last: Result, *, bounded: bool = True) -> Result:
     """The answer to a problem that a fit did not come to, as it ended in the ``last`` one: weights of 0.
 
+    For problems that have no others to keep, see :func:`as_begun`.
     Losses are at least 0, so their certificate is right; where 0 is no bound of the optimum it is not ``bounded``.
     """
     found = last.certificate
@@ -228,6 +256,61 @@ def left_out(terms: Terms | LossTerms, weight: Reals, n_weights: int, last: Resu
         oracle_calls=0, seconds=0.0, n_examples=terms.n_rows,
     )  # fmt: skip
     return Result(np.zeros(n_weights), certificate, [], n_mistakes=None if last.n_mistakes is None else 0)
+
+
+class _Start(Run):
+    """A run that stays where it begins, which is at an earlier fit."""
+
+    def __init__(self, task: LinearTask | KernelTask) -> None:
+        assert task.warm is not None
+        self.task: LinearTask | KernelTask = task
+        self.warm = task.warm
+
+    def advance(self) -> Step:
+        return Step(0, math.inf, -math.inf, settled=True)
+
+    def weights(self) -> Reals:
+        return self.warm.w
+
+    def dual(self) -> float:
+        task, beta = self.task, self.warm.beta
+        if not task.exact:
+            return -math.inf
+        lowest = float(getattr(task, "floor", 0.0))
+        if beta is None:
+            return lowest
+        a = task.start() if isinstance(task.terms, Terms) else clipped_dual(task.terms, beta)
+        return max(lowest, task.from_dual(a)[1])
+
+
+def as_begun(task: LinearTask | KernelTask, last: Result) -> Result:
+    """The answer to a problem that a fit did not come to, as it ended in the ``last`` one: where it was to begin.
+
+    The weights are those of an earlier fit, to the last bit. The certificate is theirs in the problem as it is now,
+    with the bound of the dual point at which a run would have begun.
+    """
+    run, found = _Start(task), last.certificate
+    w = run.weights()
+    certificate = certify(run, w, run.dual(), 0, 0, 0.0, found.solver, found.status)
+    return Result(
+        w, certificate, [], dual_point=getattr(task, "dual_point", None),
+        n_mistakes=None if last.n_mistakes is None else 0,
+    )  # fmt: skip
+
+
+def _tell_not_reached(results: list[Result]) -> str:
+    """Which problems a fit did not come to, and what their weights are; nothing where it came to all."""
+    missed = [result for result in results if not result.certificate.passes]
+    if not missed:
+        return ""
+    kept = sum(bool(result.w.any()) for result in missed)
+    if not kept:
+        what = "weights of 0"
+    elif kept == len(missed):
+        what = "the weights of the fit before"
+    else:
+        what = f"the weights of the fit before ({kept} of them) or of 0"
+    return f"{len(missed)} of {len(results)} two-class problems were not reached and have {what}"
 
 
 def check_switches(estimator: Any) -> None:

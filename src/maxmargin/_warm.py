@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -137,11 +138,11 @@ class End(NamedTuple):
 
 @dataclass
 class Ends:
-    """Where the problems of a fit ended, in their order; ``before`` are those of an earlier fit.
+    """Where the problems of a fit ended, by what they are of: classes, and a kernel; ``before`` are those before.
 
     Where no other fit follows nothing is ``wanted``, and nothing kept. Coefficients are kept for all ``n`` rows of the
     data, as other rows may count in the next fit. Where the next one has the ``same`` data, linear problems on all rows
-    leave what they end with.
+    leave what they end with, in their order.
     """
 
     n: int
@@ -150,16 +151,22 @@ class Ends:
     wanted: bool = True
     same: bool = False
     known: list[End] = field(default_factory=list)
-    ends: list[tuple[tuple[Reals, ...], Reals, str]] = field(default_factory=list)
+    ends: dict[Hashable, tuple[tuple[Reals, ...], Reals, str]] = field(default_factory=dict)
 
-    def start(self, rows: Ints, n_weights: int) -> WarmStart | None:
-        """Where the next problem is to begin: on these rows, with so many weights beside those of a kernel's rows."""
-        k, before = len(self.ends), self.before
-        if before is None or (before.n, before.by_kernel) != (self.n, self.by_kernel) or k >= len(before.ends):
+    def start(self, rows: Ints, n_weights: int, of: Hashable = ()) -> WarmStart | None:
+        """Where a problem is to begin: on these rows, with so many weights beside those of a kernel's rows.
+
+        Where the data had another number of rows, nobody knows which is which: then weights of features are all there
+        is to begin with, and of a kernel's rows there is nothing.
+        """
+        before = self.before
+        if before is None or before.by_kernel != self.by_kernel or of not in before.ends:
             return None
-        w, beta, solver = before.ends[k]
+        w, beta, solver = before.ends[of]
         if sum(map(len, w)) != n_weights:  # with another intercept or other features
             return None
+        if before.n != self.n:
+            return None if self.by_kernel else WarmStart(np.concatenate(w))
         mine = beta[rows]
         return WarmStart(np.concatenate([mine, *w] if self.by_kernel else w), beta=mine, solver=solver)
 
@@ -168,8 +175,8 @@ class Ends:
         k, before = len(self.known), self.before
         return before.known[k] if before is not None and k < len(before.known) else None
 
-    def keep(self, rows: Ints, w: tuple[Reals, ...], beta: Reals, solver: str) -> None:
-        """The end of the next problem on these rows, and its solver.
+    def keep(self, rows: Ints, w: tuple[Reals, ...], beta: Reals, solver: str, of: Hashable = ()) -> None:
+        """The end of a problem on these rows, and its solver.
 
         ``w`` are the weights, in pieces that follow one another; of a kernel machine they are the thresholds.
         """
@@ -177,4 +184,4 @@ class Ends:
             return
         everywhere = np.zeros(self.n)
         everywhere[rows] = beta
-        self.ends.append((w, everywhere, solver))
+        self.ends[of] = w, everywhere, solver

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from itertools import combinations
 from typing import Any, Literal, NamedTuple
 
@@ -16,13 +16,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ._class_labels import Classifier, ClassLabels, KnownLabels, classes_in, classes_part
 from ._estimator import check_sample_weight, undone_if_failed
 from ._kernel_machine import KernelMachine, bounded_together, canonical, dual_of, nu_for_classes, points_of
-from ._machine import check_margin, check_switches, held_back, left_out
+from ._machine import as_begun, check_margin, check_switches, held_back, left_out
 from ._notes import HardMargin, tell_hard_margin
 from ._partial_fit import Streams, can_stream, classes_of, for_streams, numbers_among, stream_loss, used_rows
 from ._warm import EncodedClasses, End, Ends
 from .data._mapped_rows import rows_of
 from .losses import MARGIN_LOSSES, Hinge, Logistic, MarginLoss, margin_loss
-from .solvers.linear.folding import fold
+from .solvers.linear.folding import Folded, fold
 from .solvers.linear.rows import Rows
 from .solvers.loop import Result
 from .status import Status
@@ -135,13 +135,19 @@ class SVMClassifier(Classifier, KernelMachine):
     verbose : int, default=0
         1 shows progress, 2 every pass.
     warm_start : bool, default=False
-        Begin where the last :meth:`fit` ended, when that had as many rows and features; this saves time where ``C``,
-        the weights or the classes of a few rows have changed, and the answer is as exact as any, or no worse than the
-        start where it ends early. It takes as much memory as a row of ``n`` numbers for each problem. (Many values of
-        ``C``: :func:`~maxmargin.svm_path`.)
+        Begin where the last :meth:`fit` ended, if that had ``warm_start=True`` too; this saves time where ``C``, the
+        weights or the classes of a few rows have changed, and the answer is as exact as any, or no worse than the start
+        where it ends early. Problems that a stopped or interrupted fit does not come to keep what the last one found.
+        Problems are the same where their classes are (of two classes in all, any two). They begin from nothing after a
+        fit with other features, with or without an intercept where it is now the other way, or with another kernel
+        (not merely other parameters of it), and in a model that comes from a pickle or a file. After one with another
+        number of rows they begin from nothing with a kernel or ``nu``; linear ones begin with the weights alone, which
+        saves little time, but the answer is no worse than they are. It takes as much memory as a row of ``n`` numbers
+        for each problem. (Many values of ``C``: :func:`~maxmargin.svm_path`.)
     callback : callable, optional
         ``callback(record, w)`` after every pass, or step of several; a true answer stops the fit,
-        all problems of it. As after Ctrl-C, those that it did not come to have weights of 0.
+        all problems of it. As after Ctrl-C, those that it did not come to have weights of 0, or with ``warm_start``
+        those of the fit before; ``notes_`` say how many.
 
     Attributes
     ----------
@@ -165,7 +171,8 @@ class SVMClassifier(Classifier, KernelMachine):
     certificate_ : Certificate
     notes_ : tuple of str
         What there is to say about the data, a line each: features of very unlike scales, features without effect, equal
-        rows in different classes, weights that may as well be 0, a hard margin. Most often there is nothing.
+        rows in different classes, weights that may as well be 0, a hard margin, problems that a stopped or interrupted
+        fit did not come to. Most often there is nothing.
     history_ : list of Record
         Of the hardest problem.
     solver_, solver_reason_ : str
@@ -413,7 +420,7 @@ class SVMClassifier(Classifier, KernelMachine):
         X, order, weight, wanted, number = data.X, data.order, data.weight, data.wanted, data.number
         d = X.shape[1]
         n_weights = d + bool(self.fit_intercept)
-        problems = list(self._problems(number))
+        problems, keys = list(self._problems(number)), self._keys()
         coef, intercept = np.zeros((len(problems), d)), np.zeros(len(problems))
         results: list[Result] = []
         duals: list[tuple[Ints, Reals, float]] = []
@@ -428,7 +435,7 @@ class SVMClassifier(Classifier, KernelMachine):
                 folded, places = (data.folded, order) if part is None else (fold(Rows(rows_of(X, part))), order[part])
                 terms, s = posed(part, sign)
                 known = ends.known_start() if part is None else None
-                warm = ends.start(places, n_weights) if known is None else None
+                warm = ends.start(places, n_weights, keys[k]) if known is None else None
                 result = self._fit_linear(folded, terms, s, solver, signs=True, warm=warm, known=known)
                 folded.original(result.w, coef[k])
                 own = result.w[folded.rows.shape[1] :].copy()
@@ -436,7 +443,7 @@ class SVMClassifier(Classifier, KernelMachine):
                 if ends.same and part is None:
                     ends.known.append(End.of(result))
                 else:
-                    ends.keep(places, (coef[k], own), result.dual_point.beta, result.certificate.solver)
+                    ends.keep(places, (coef[k], own), result.dual_point.beta, result.certificate.solver, keys[k])
                 changes.append(self._hard_margin(result))
                 duals.append(dual_of(result, folded.rows.shape[1], part))
                 result.release()
@@ -445,15 +452,50 @@ class SVMClassifier(Classifier, KernelMachine):
                     break
         done = len(results)
         coef[done:], intercept[done:] = 0.0, 0.0  # Ctrl-C may have come before the last of these was taken
-        del changes[done:], duals[done:]
-        for part, sign, _ in problems[done:]:
-            results.append(left_out(*posed(part, sign), n_weights, results[done - 1]))
+        del changes[done:], duals[done:], ends.known[done:]
+        for k, (part, sign, _) in enumerate(problems[done:], done):
+            terms, s = posed(part, sign)
+            begun = self._linear_as_begun(data, part, terms, s, ends, keys[k], results[done - 1])
+            if begun is None:
+                results.append(left_out(terms, s, n_weights, results[done - 1]))
+                duals.append((np.empty(0, np.int64), np.empty(0), 0.0))
+            else:
+                folded, result = begun
+                folded.original(result.w, coef[k])
+                intercept[k] = result.w[folded.rows.shape[1] :].sum()
+                results.append(result)
+                duals.append(dual_of(result, folded.rows.shape[1], part))
             changes.append(None)
-            duals.append((np.empty(0, np.int64), np.empty(0), 0.0))
         support = self._keep_dual(order, duals)
         self.n_support_ = np.bincount(number[support], minlength=len(self.classes_))
         self.coef_, self.intercept_, self._form = coef, intercept, self._form_asked
         return results, changes
+
+    def _linear_as_begun(
+        self,
+        data: EncodedClasses,
+        part: Ints | None,
+        terms: Terms | LossTerms,
+        weight: Reals,
+        ends: Ends,
+        key: Hashable,
+        last: Result,
+    ) -> tuple[Folded, Result] | None:
+        """The answer to a problem that is not reached, and its rows, where an earlier fit left one."""
+        X, places = (data.X, data.order) if part is None else (rows_of(data.X, part), data.order[part])
+        d = X.shape[1]
+        known = ends.known_start() if part is None else None
+        warm = ends.start(places, d + bool(self.fit_intercept), key) if known is None else None
+        if known is not None:
+            folded = data.folded
+            ends.known.append(known)
+        elif warm is not None:
+            folded = Folded(Rows(X), d)  # not folded: weights of features that are in no row now are kept as well
+            beta = np.zeros(len(places)) if warm.beta is None else warm.beta
+            ends.keep(places, (warm.w,), beta, warm.solver, key)
+        else:
+            return None
+        return folded, as_begun(self._linear_task(folded, terms, weight, signs=True, warm=warm, known=known), last)
 
     def _fit_all_by_kernel(
         self, data: EncodedClasses, solver: Any, ends: Ends
@@ -463,28 +505,40 @@ class SVMClassifier(Classifier, KernelMachine):
             data.kernel = self._make_kernel(X, data.counts)
         kernel = data.kernel
         data.values.keep = data.values.keep or (len(self.classes_) > 2 and self.multi_class == "ovr")
-        problems = list(self._problems(number))
+        problems, keys = list(self._problems(number)), [(kernel.name, key) for key in self._keys()]
         beta, intercept = np.zeros((len(problems), len(order))), np.zeros(len(problems))
         results: list[Result] = []
         changes: list[HardMargin | None] = []
+        nu = self.nu is not None
+
+        def posed(k: int) -> dict[str, Any]:
+            """A problem, as the arguments that state it."""
+            part, sign, what = problems[k]
+            rows = np.arange(len(order)) if part is None else part
+            terms, totals, group = self._posed_by_kernel(data, rows, sign, what)
+            return {
+                "kernel": kernel, "X": X if part is None else points_of(kernel, X, rows), "terms": terms,
+                "weight": weight[rows], "C": 1.0 if nu else float(self.C), "signs": not nu, "totals": totals,
+                "group": group, "warm": ends.start(order[rows], len(totals), keys[k]),
+                "values": data.values if part is None and not nu else None,
+            }  # fmt: skip
+
+        def take(k: int, result: Result, solver: str) -> None:
+            """Coefficients and thresholds of a problem, for scores and for the next fit."""
+            rows = np.arange(len(order)) if problems[k][0] is None else problems[k][0]
+            assert rows is not None
+            found, thresholds = result.w[: len(rows)], result.w[len(rows) :]
+            ends.keep(order[rows], (thresholds,), found, solver, keys[k])
+            if self.nu is None:
+                beta[k, rows], intercept[k] = found, self._intercept_of(found, thresholds)
+            else:
+                zero = result.certificate.status is Status.ZERO_OPTIMUM
+                beta[k, rows], intercept[k] = canonical(found, thresholds, float(self.nu), zero=zero)
+
         with held_back(results):
-            for k, (part, sign, what) in enumerate(problems):
-                rows = np.arange(len(order)) if part is None else part
-                points, n = X if part is None else points_of(kernel, X, rows), len(rows)
-                terms, totals, group = self._posed_by_kernel(data, rows, sign, what)
-                nu = self.nu is not None
-                result = self._fit_kernel(
-                    kernel, points, terms, weight[rows], solver, C=1.0 if nu else float(self.C), signs=not nu,
-                    totals=totals, group=group, warm=ends.start(order[rows], 2 if nu else len(totals)),
-                    values=data.values if part is None and not nu else None,
-                )  # fmt: skip
-                found, thresholds = result.w[:n], result.w[n:]
-                ends.keep(order[rows], (thresholds,), found, result.certificate.solver)
-                if self.nu is None:
-                    beta[k, rows], intercept[k] = found, self._intercept_of(found, thresholds)
-                else:
-                    zero = result.certificate.status is Status.ZERO_OPTIMUM
-                    beta[k, rows], intercept[k] = canonical(found, thresholds, float(self.nu), zero=zero)
+            for k in range(len(problems)):
+                result = self._fit_kernel(solver=solver, **posed(k))
+                take(k, result, result.certificate.solver)
                 changes.append(self._hard_margin(result))
                 result.release()
                 results.append(result)
@@ -493,12 +547,19 @@ class SVMClassifier(Classifier, KernelMachine):
         done = len(results)
         beta[done:], intercept[done:] = 0.0, 0.0
         del changes[done:]
-        for part, sign, what in problems[done:]:
-            rows = np.arange(len(order)) if part is None else part
-            terms, totals, _ = self._posed_by_kernel(data, rows, sign, what)
-            bounded = kernel.definite and self.nu is None
-            n_weights = len(rows) + len(totals)
-            results.append(left_out(terms, weight[rows], n_weights, results[done - 1], bounded=bounded))
+        for k in range(done, len(problems)):
+            problem, last = posed(k), results[done - 1]
+            warm = problem["warm"]
+            if warm is None:
+                terms, s, n_weights = (
+                    problem["terms"],
+                    problem["weight"],
+                    problem["X"].shape[0] + len(problem["totals"]),
+                )
+                results.append(left_out(terms, s, n_weights, last, bounded=kernel.definite and not nu))
+            else:
+                results.append(as_begun(self._kernel_task(**problem), last))
+                take(k, results[k], warm.solver)
             changes.append(None)
         bounded_together(results)
         self.intercept_, self._form = intercept, self._form_asked
@@ -554,6 +615,18 @@ class SVMClassifier(Classifier, KernelMachine):
                 part = np.flatnonzero((number == first) | (number == second))
                 what = f" for {names[first]!r} against {names[second]!r}"
                 yield part, np.where(number[part] == first, 1.0, -1.0), what
+
+    def _keys(self) -> list[Hashable]:
+        """What tells one two-class problem from others, also in the next fit: its classes, whatever their numbers.
+
+        Where there are two classes there is no other problem, and their names do not matter.
+        """
+        names = self.classes_.tolist()
+        if len(names) == 2:
+            return [()]
+        if self.multi_class == "ovr":
+            return [("rest", name) for name in names]
+        return [("pair", *pair) for pair in combinations(names, 2)]
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Scores: of shape (n,) for two classes (positive: the second), else (n, n_classes).

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ..terms import Terms
+from ..terms import LossTerms, Terms
 
-__all__ = ["warm_dual"]
+__all__ = ["clipped_dual", "warm_dual"]
 
 Reals = NDArray[np.float64]
 
@@ -48,3 +48,11 @@ def warm_dual(terms: Terms, beta: Reals, square: Callable[[Reals], float], *, ba
         if value > highest:
             best, highest = np.minimum(factor * a, terms.upper), value
     return best
+
+
+def clipped_dual(terms: LossTerms, beta: Reals) -> Reals:
+    """Coefficients of a fit of any loss, cut off at the bounds: variables of shape ``(n, 1)``.
+
+    There is no best multiple to be had in one step, as the dual of such a loss is no quadratic.
+    """
+    return np.clip(terms.sign * beta[:, None], terms.lower, terms.upper)
