@@ -4,8 +4,8 @@ Such a library gives large products several threads. Narrow ones gain little by 
 and its threads wait for work at the cost of those of Python, or these for one another (measured: two threads of Python
 took 1.4 times as long as one). Pieces that it computes in the thread of the caller run side by side instead, and their
 results do not depend on the number of threads. One call of ``matmul`` goes through all pieces, without the
-interpreter's lock. One thread gains as well: 32 rows at a time are as fast as thousands from 100 columns on, and half
-as fast again below (float32, OpenBLAS 0.3.31 with AVX-512).
+interpreter's lock. One thread gains as well: rows of up to 100 numbers are multiplied faster by a few than by
+thousands, and longer ones as fast (OpenBLAS 0.3.31 with AVX-512).
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ __all__ = ["Panels", "weighted_sums"]
 
 # OpenBLAS uses one thread up to 65,536 times GEMM_MULTITHREAD_THRESHOLD = 4 multiplications (its interface/gemm.c)
 _PIECE = 1 << 18
-_ROWS = 32
-_WIDEST = _PIECE // (_ROWS * 32)  # columns; longer rows are multiplied as a whole
+_HIGH = {4: 32, 8: 64}  # rows, by the size of a number (measured, as is the width: a power of two)
+_AREA = 2048  # rows times columns; half of it for long rows, and still longer ones are multiplied as a whole
+_WIDEST = 2 * _PIECE // _AREA
 
 Reals = NDArray[np.float64]
 
@@ -42,7 +43,9 @@ class Panels:
     def __init__(self, points: NDArray[Any]) -> None:
         n, d = points.shape
         self.divided = d <= _WIDEST
-        width = min(64, _PIECE // (_ROWS * max(d, 1))) if self.divided else n + 1
+        self.high = _HIGH[points.itemsize]
+        area = _AREA if d * _AREA <= _PIECE else _AREA // 2
+        width = area // self.high if self.divided else n + 1
         whole = n - n % width
         self.panels = [points[whole:].T[None]]
         if self.divided:
@@ -53,7 +56,7 @@ class Panels:
 
     def product(self, left: NDArray[Any], out: NDArray[Any]) -> None:
         """``left @ points.T`` of shape ``(len(left), n)`` into ``out``, whose columns are next to one another."""
-        high = _ROWS if self.divided else max(len(left), 1)
+        high = self.high if self.divided else max(len(left), 1)
         first = 0
         for panels in self.panels:
             end = first + panels.shape[0] * panels.shape[2]
