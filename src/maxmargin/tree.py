@@ -179,10 +179,12 @@ class TreeSVM(MarginEstimator):
             min_count=self.min_count,
             sample_weight=weight,
         )
+        encoded = structure.encode(X, y)
+        _check_labels(y)
         initial = None
         if self.warm_start and hasattr(self, "coef_") and _same(structure.state(), self.structure_.state()):
             initial = self.coef_
-        result = self._optimize(CompiledOracle(structure, structure.encode(X, y)), weight, initial)
+        result = self._optimize(CompiledOracle(structure, encoded), weight, initial)
         self.structure_, self.coef_ = structure, result.w
         self._finish(result)
         return self
@@ -257,6 +259,15 @@ def _check_trees(X: Any, y: Any, purpose: str = "learn from") -> None:
     for i, tree in enumerate(y):
         if not isinstance(tree, Tree):
             raise DataError(f"y[{i}] is a {type(tree).__name__}; {hint}")
+
+
+def _check_labels(trees: Sequence[Tree]) -> None:
+    """Refuse trees that cannot be written in brackets: those predicted would be like them."""
+    from .data.brackets import why_unwritable
+
+    for i, tree in enumerate(trees):
+        if problem := why_unwritable(tree):
+            raise DataError(f"tree {i}: {problem}")
 
 
 def _same(first: dict[str, Any], second: dict[str, Any]) -> bool:

@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import clone
 
 from maxmargin import TreeSVM
-from maxmargin.data import parse_tree
+from maxmargin.data import Tree, parse_tree
 from maxmargin.errors import DataError
 
 TREES = [parse_tree("(S (A a) (B b))"), parse_tree("(S (B b) (A a))")]
@@ -53,6 +53,38 @@ def test_no_data_are_not_learned_from_and_not_scored(model: TreeSVM) -> None:
     with pytest.raises(DataError, match="^X has 0 sentences and y has 2; they must be equal$"):
         model.score([], TREES)
     assert model.predict([]) == []
+
+
+@pytest.mark.parametrize("word", ["", "a b", "(", "b)", "\t", "\ud800"])
+def test_words_that_no_tree_can_hold(model: TreeSVM, word: str) -> None:
+    expected = f"sentence 1, word 1 is {word!r}, which cannot be written in a tree: "
+    for sentences in ([["a"], ["b", word]], [[("a", "A")], [("b", "B"), (word, "A")]]):
+        with pytest.raises(DataError) as caught:
+            model.predict(sentences)
+        assert str(caught.value).startswith(expected)
+    y = [TREES[0], Tree("S", (Tree("B", ("b",)), Tree("A", (word,))))]
+    with pytest.raises(DataError) as caught:
+        TreeSVM().fit([tree.leaves() for tree in y], y)
+    assert str(caught.value).startswith(expected)
+
+
+@pytest.mark.parametrize(
+    ("tree", "problem"),
+    [
+        (Tree("S", (Tree("B C", ("b",)), Tree("A", ("a",)))), "'B C' cannot be written between brackets"),
+        (Tree("(", (Tree("B", ("b",)), Tree("A", ("a",)))), "'(' cannot be written between brackets"),
+        (Tree("S", (Tree("", ("b",)), Tree("A", ("a",)))), "the word 'b' stands under an empty label"),
+    ],
+)
+def test_trees_that_cannot_be_written_are_not_learned_from(tree: Tree, problem: str) -> None:
+    with pytest.raises(DataError) as caught:
+        TreeSVM().fit(X, [TREES[0], tree])
+    assert str(caught.value) == f"tree 1: {problem}"
+
+
+def test_words_with_brackets_spelt_as_treebanks_do_are_predicted_and_read_back(model: TreeSVM) -> None:
+    (tree,) = model.predict([["-LRB-", "a\u00a0b"]])
+    assert parse_tree(str(tree)) == tree
 
 
 def test_trees_are_scored(model: TreeSVM) -> None:

@@ -24,6 +24,7 @@ from maxmargin.solvers.plain_oracle import PlainOracle
 from maxmargin.solvers.planes import GROWING, copied
 from maxmargin.solvers.simplex_qp import solve_simplex_qp
 from maxmargin.status import Status
+from maxmargin.structures.multiclass import Multiclass
 from solvers.counted_planes import active_counts
 from solvers.enumeration import Case, ListedStructure, multiclass_case, named_cases, plain_case, random_sequences
 
@@ -471,3 +472,18 @@ def test_a_start_from_read_only_weights_that_ends_early(solver: Any, long_sequen
         found = minimize(long_sequences, solver, C=0.1, tol=1e-9, warm_start=WarmStart(w), random_state=0, **limits)
         assert found.certificate.dual <= found.certificate.primal
         assert np.isfinite(found.w).all()
+
+
+def test_the_n_slack_program_is_not_solved_beyond_what_new_planes_promise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To the last digit in every pass it took seven times as many sweeps, for the same optimum."""
+    rng, visits, sweep = np.random.default_rng(0), [0], passes.sweep
+
+    def counted(*args: Any) -> Any:
+        visits[0] += len(args[6])
+        return sweep(*args)
+
+    monkeypatch.setattr(passes, "sweep", counted)
+    oracle, _ = make_oracle(Multiclass(5), rng.normal(size=(300, 20)), rng.integers(0, 5, 300))
+    found = minimize(oracle, NSlack(), C=1.0, tol=1e-6, max_passes=100, random_state=0).certificate
+    assert found.status is Status.CONVERGED
+    assert visits[0] < 60 * 300 * found.passes

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 
 from maxmargin import StructuredSVM, check_structure
 from maxmargin.errors import DataError, StructureError
+from maxmargin.solvers.compiled_oracle import decode_all
 from maxmargin.solvers.oracle import make_oracle
 from maxmargin.structures import compiled
 from maxmargin.structures.multiclass import Multiclass
@@ -394,6 +395,125 @@ class OwnDecoder(Multiclass):
 def test_a_compiled_decoder_that_finds_no_maximum(solver: str) -> None:
     message = message_of(OwnDecoder(3), solver, StructureError)
     assert "is not the maximum" in message or "lower bound" in message
+
+
+# --- errors of compiled functions
+
+
+def _compiled_structure(**functions: Any) -> Any:
+    return type("Own", (Multiclass,), {name: staticmethod(function) for name, function in functions.items()})(3)
+
+
+_RIGHT = Multiclass(3)
+_potentials, _features, _augment, _decode = _RIGHT.potentials, _RIGHT.features, _RIGHT.augment, _RIGHT.decode
+
+
+@compiled
+def _loss_that_raises(pack, i, out):
+    if i == 7 and out[0] != pack.target[i]:
+        raise ValueError("in the middle")
+    return 1.0 if out[0] != pack.target[i] else 0.0
+
+
+@compiled
+def _loss_of_truth_that_raises(pack, i, out):
+    if i == 7:
+        raise ValueError("in the middle")
+    return 1.0 if out[0] != pack.target[i] else 0.0
+
+
+@compiled
+def _loss_divided_by_zero(pack, i, out):
+    return 1.0 / (i - 7) ** 2 if out[0] != pack.target[i] else 0.0
+
+
+@compiled
+def _decode_that_raises(pack, i, theta, out):
+    if i == 7 and theta[pack.target[i]] < theta[(pack.target[i] + 1) % 3]:
+        raise ValueError("in the middle")
+    return _decode(pack, i, theta, out)
+
+
+@compiled
+def _augment_that_raises(pack, i, theta):
+    if i == 7:
+        raise ValueError("in the middle")
+    return _augment(pack, i, theta)
+
+
+@compiled
+def _augment_to_nan(pack, i, theta):
+    return _augment(pack, i, theta) + (np.nan if i == 7 else 0.0)
+
+
+@compiled
+def _potentials_to_nan(pack, w, i, theta):
+    _potentials(pack, w, i, theta)
+    if i == 7:
+        theta[1] = np.nan
+
+
+@compiled
+def _features_to_nan(pack, i, parts, coef, m, keys, values):
+    n = _features(pack, i, parts, coef, m, keys, values)
+    if i == 7 and n > 0:
+        values[0] = np.nan
+    return n
+
+
+# the steps of these are one call of a kernel, which begins before anything else has looked at the examples
+_LOOKED_AT_FIRST = tuple(solver for solver in SOLVERS if "perceptron" not in solver and solver != "subgradient")
+
+
+@pytest.mark.parametrize("solver", (*_LOOKED_AT_FIRST, "subgradient"))
+@pytest.mark.parametrize(
+    ("name", "function"),
+    [
+        ("loss", _loss_that_raises),
+        ("loss", _loss_of_truth_that_raises),
+        ("decode", _decode_that_raises),
+        ("augment", _augment_that_raises),
+    ],
+)
+def test_an_error_of_a_compiled_function_names_it_and_the_example(name: str, function: Any, solver: str) -> None:
+    with pytest.raises(ValueError, match="^in the middle") as caught:
+        fitted(_compiled_structure(**{name: function}), solver)
+    (note,) = caught.value.__notes__
+    assert note == f"Own.{name}: this happened at example 7 (the first is 0); run check_structure to find out why"
+
+
+def test_a_prediction_names_them_too() -> None:
+    model = fitted(Multiclass(3), "auto", np.array(Y))
+    model.structure = _compiled_structure(decode=_decode_that_raises)
+    model.coef_ = -np.abs(model.coef_)
+    encoded = model.structure.encode(X, np.array(Y))
+    assert len(encoded.pack.target)
+    for n_jobs in (1, 2):
+        with pytest.raises(ValueError, match="^in the middle") as caught:
+            decode_all(
+                model.structure, encoded, RNG.normal(size=encoded.n_weights), np.arange(encoded.n_examples + 1),
+                n_jobs=n_jobs,
+            )  # fmt: skip
+        assert caught.value.__notes__[0].startswith("Own.decode: this happened at example 7 (the first is 0)")
+
+
+@pytest.mark.parametrize("solver", _LOOKED_AT_FIRST)
+def test_a_compiled_loss_that_divides_by_zero(solver: str) -> None:
+    with pytest.raises(StructureError, match=r"^Own: loss of example 7 is inf; it must be 0 for the truth"):
+        fitted(_compiled_structure(loss=_loss_divided_by_zero), solver)
+
+
+@each_solver
+@pytest.mark.parametrize(("name", "function"), [("augment", _augment_to_nan), ("potentials", _potentials_to_nan)])
+def test_a_compiled_function_that_gives_nan_is_named(name: str, function: Any, solver: str) -> None:
+    with pytest.raises((DataError, StructureError), match=rf"^Own: .*{name} has returned NaN at example 7 "):
+        fitted(_compiled_structure(**{name: function}), solver)
+
+
+@pytest.mark.parametrize("solver", ["frank_wolfe", "n_slack", "perceptron", "subgradient", "pegasos"])
+def test_features_that_are_nan_are_named(solver: str) -> None:
+    with pytest.raises((DataError, StructureError), match=r"^Own: .*features has returned NaN at example 7 "):
+        fitted(_compiled_structure(features=_features_to_nan), solver)
 
 
 # --- errors of the user's own

@@ -11,11 +11,11 @@ from typing import Any
 from ..errors import DataError
 from .text import Lines, Source, Target, writing
 
-__all__ = ["Tree", "parse_tree", "read_trees", "write_trees"]
+__all__ = ["Tree", "is_writable_word", "parse_tree", "read_trees", "why_unwritable", "write_trees"]
 
 _TOKEN = re.compile(r"[()]|[^()\s]+", re.ASCII)  # a no-break space belongs to its word
-_WORD = re.compile(r"[^()\s]+", re.ASCII)
-_LABEL = re.compile(r"[^()\s]*", re.ASCII)
+_WORD = re.compile(r"[^()\s\ud800-\udfff]+", re.ASCII)  # no UTF-8 has halves of surrogate pairs
+_LABEL = re.compile(rf"({_WORD.pattern})?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -176,7 +176,8 @@ def _from_flat(flat: list[str | tuple[str, int]]) -> Tree:
 def read_trees(source: Source) -> list[Tree]:
     """Read trees in brackets, each over any number of lines.
 
-    The first word after an opening bracket is the label, or there is none where another bracket follows at once.
+    The first word after an opening bracket is the label, or there is none where another bracket follows at once. Words
+    need no tags of their own: several may stand right under a label, and beside phrases, as in ``(NP the (NN cat))``.
 
     Parameters
     ----------
@@ -203,6 +204,23 @@ def parse_tree(text: str) -> Tree:
     return tree
 
 
+def is_writable_word(word: str) -> bool:
+    """Whether a word can be written between brackets and read back: not empty, without blanks and brackets, UTF-8."""
+    return _WORD.fullmatch(word) is not None
+
+
+def why_unwritable(tree: Tree) -> str | None:
+    """What keeps a tree from being written in brackets and read back; None if nothing does."""
+    for node in tree.subtrees():
+        words = [child for child in node.children if isinstance(child, str)]
+        wrong = [word for word in words if not is_writable_word(word)]
+        if wrong or not _LABEL.fullmatch(node.label):
+            return f"{(wrong[0] if wrong else node.label)!r} cannot be written between brackets"
+        if node.label == "" and isinstance(node.children[0], str):
+            return f"the word {words[0]!r} stands under an empty label"
+    return None
+
+
 def write_trees(target: Target, trees: Iterable[Tree]) -> None:
     """Write trees in brackets, one a line; :func:`read_trees` gives the same back.
 
@@ -214,14 +232,8 @@ def write_trees(target: Target, trees: Iterable[Tree]) -> None:
     """
     with writing(target) as stream:
         for number, tree in enumerate(trees):
-            for node in tree.subtrees():
-                words = [child for child in node.children if isinstance(child, str)]
-                wrong = [word for word in words if not _WORD.fullmatch(word)]
-                if wrong or not _LABEL.fullmatch(node.label):
-                    text = wrong[0] if wrong else node.label
-                    raise DataError(f"tree {number}: {text!r} cannot be written between brackets")
-                if node.label == "" and isinstance(node.children[0], str):
-                    raise DataError(f"tree {number}: the word {words[0]!r} stands under an empty label")
+            if problem := why_unwritable(tree):
+                raise DataError(f"tree {number}: {problem}")
             stream.write(f"{tree}\n")
 
 

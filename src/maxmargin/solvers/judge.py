@@ -119,6 +119,10 @@ class Judge(ABC):
     def _found(self, i: int, w: Reals) -> tuple[NDArray[np.int32], Reals]:
         """The plane of the output that the loss-augmented decoder finds."""
 
+    def _source_of_nan(self, i: int, w: Reals) -> str:
+        """Which function of the structure returns NaN at example ``i``, for messages; empty if none does."""
+        return ""
+
     def _reason(self, excess: float, m: int, size: float) -> str:
         """Why it may be that an output is worse by ``excess``, for messages."""
         if excess <= np.sqrt(m) * _EPSILON_32 * size:  # errors of either sign, as they come
@@ -144,9 +148,10 @@ class Judge(ABC):
         check_losses(risks, self.name, examples)
         if not np.isfinite(slack).all():
             i = int(examples[int(np.flatnonzero(~np.isfinite(slack))[0])])
+            source = self._source_of_nan(i, w)
             raise DataError(
                 f"{self.name}: the score of example {i} overflowed; scale the features down (values of about 1 are "
-                "best), and see that none is NaN (run check_structure)"
+                f"best), and see that none is NaN{'; ' if source else ''}{source} (run check_structure)"
             )
         if self.exact:
             near = _NEAR * (float(losses.max(initial=0.0)) + float(np.abs(slack).max(initial=0.0)))

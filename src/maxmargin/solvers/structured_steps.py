@@ -143,11 +143,13 @@ class StructuredSteps(ScaledWeights):
         oracle: CompiledOracle = task.oracle
         done = 0
         while done < len(plan):
-            done += structured_steps(
-                oracle.potentials, oracle.augment, oracle.decode, oracle.parts, oracle.loss, oracle.features,
-                oracle.pack, task.c, order[done * size :], size, plan[done:], self.radius, oracle.exact, oracle.sizes,
-                self.u, self.z, self.a, self.state,
-            )  # fmt: skip
+            rest = order[done * size :]
+            with oracle.telling(self.u, rest):  # the weights but for their factor, which does not matter to a fault
+                done += structured_steps(
+                    oracle.potentials, oracle.augment, oracle.decode, oracle.parts, oracle.loss, oracle.features,
+                    oracle.pack, task.c, rest, size, plan[done:], self.radius, oracle.exact, oracle.sizes, self.u,
+                    self.z, self.a, self.state,
+                )  # fmt: skip
             if done < len(plan):
                 self._step(order[done * size : (done + 1) * size], *plan[done])
                 done += 1

@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.brackets import Tree
+from ..data.brackets import Tree, is_writable_word
 from ..errors import DataError
 from .base import Encoded, RowGroup, Structure, freeze, make_pack
 from .grammar import Factor, Grammar, labels_of, symbol_of
@@ -127,10 +127,11 @@ class TreeStructure(Structure):
         Raises
         ------
         DataError
-            For sentences that cannot be read, trees over other words, and trees outside the grammar: names the
-            sentence or tree.
+            For sentences that cannot be read, words that cannot be written in a tree, trees over other words, and trees
+            outside the grammar: names the sentence or tree.
         """
         sentences = read_sentences(X)
+        _check_words(sentences)
         words, spans = self.span_features.encode(sentences)
         lengths = sentences.lengths
         output_start = np.concatenate([[0], np.cumsum(8 * lengths - 3)]).astype(np.int64)
@@ -228,6 +229,17 @@ class TreeStructure(Structure):
             if work > max(_MOST_WORK, _WORK_PER_WEIGHT * n_weights):
                 raise DataError(f"{work} comparisons of symbols, too many for a grammar of {n_weights} weights")
         return cls(grammar, features, loss=loss)
+
+
+def _check_words(sentences: Sentences) -> None:
+    """Refuse words that no file of trees can hold, before they become leaves of one."""
+    for i in range(len(sentences.lengths)):
+        for t, word in enumerate(sentences.words(i)):
+            if not is_writable_word(word):
+                raise DataError(
+                    f"sentence {i}, word {t} is {word!r:.60}, which cannot be written in a tree: a word is not empty "
+                    "and has no blanks or brackets (treebanks spell brackets -LRB- and -RRB-)"
+                )
 
 
 # The work that a grammar from a file may ask for: about half a second, or more where there are as many weights.
