@@ -465,7 +465,7 @@ def _features_to_nan(pack, i, parts, coef, m, keys, values):
 _LOOKED_AT_FIRST = tuple(solver for solver in SOLVERS if "perceptron" not in solver and solver != "subgradient")
 
 
-@pytest.mark.parametrize("solver", (*_LOOKED_AT_FIRST, "subgradient"))
+@pytest.mark.parametrize("solver", [*_LOOKED_AT_FIRST, "subgradient"])
 @pytest.mark.parametrize(
     ("name", "function"),
     [
