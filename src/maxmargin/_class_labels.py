@@ -108,7 +108,7 @@ class ClassLabels:
     """
 
     def __init__(self, y: Any, class_weight: Any = None) -> None:
-        _check_one_each(y)
+        y = _one_each(y)
         given = labels_as_given(y)
         self.class_weight = class_weight
         self._given, self._index = given, LabelIndex(given or ())
@@ -189,7 +189,7 @@ class KnownLabels:
     """
 
     def __init__(self, y: Any, classes: NDArray[Any]) -> None:
-        _check_one_each(y)
+        y = _one_each(y)
         given = labels_as_given(y)
         if given is None and y is not None and not _is_plain(classes):
             given = _listed(y)  # a piece of text alone, where None is a class too
@@ -207,6 +207,8 @@ class KnownLabels:
         classes = self._classes
         if (checked.dtype.kind in "UO") != (classes.dtype.kind in "UO"):  # NumPy would compare numbers as text
             return np.full(len(checked), -1)
+        if {checked.dtype.kind, classes.dtype.kind} in ({"i", "u"}, {"i", "f"}, {"u", "f"}):
+            return self._index.numbers(checked.tolist())  # NumPy would make floats of all, and of large ones the same
         at = np.minimum(np.searchsorted(classes, checked), len(classes) - 1)
         return np.where(classes[at] == checked, at, -1)
 
@@ -235,7 +237,7 @@ class Classifier(ClassifierMixin):
         DataError
             When the numbers of rows and labels differ, for what cannot be labels, or for bad weights.
         """
-        _check_one_each(y)
+        y = _one_each(y)
         labels = labels_as_given(y)
         predicted: NDArray[Any]
         if labels is None and _is_plain(self.classes_):
@@ -257,7 +259,7 @@ def all_classes(classes: Any) -> NDArray[Any]:
         As for labels.
     """
     try:
-        _check_one_each(classes, "classes")
+        classes = _one_each(classes, "classes")
         given = labels_as_given(classes)
         if given is None:
             check_one_kind(classes)
@@ -302,11 +304,17 @@ def _sorted_labels(checked: NDArray[Any]) -> NDArray[Any]:
     return labels
 
 
-def _check_one_each(y: Any, name: str = "y") -> None:
+def _one_each(y: Any, name: str = "y") -> Any:
     """Refuse labels that are no list or array, missing ones, and lists of nothing but what cannot be a label.
 
     What scikit-learn takes, or has a clear line for, is left to it: None, arrays of more dimensions, and a column,
     also as a list of lists of one entry.
+
+    Returns
+    -------
+    list, array or None
+        The labels; those of pandas' own types (Int64, boolean, category) as an array, for scikit-learn makes floats of
+        them.
 
     Raises
     ------
@@ -317,12 +325,12 @@ def _check_one_each(y: Any, name: str = "y") -> None:
         if y and not any(isinstance(label, Hashable) for label in y) and not _is_column(y):
             check_label(y[0], f"{name}[0]")
         _check_none_missing(y, name)
-        return
+        return y
     if y is None:
-        return
+        return y
     if getattr(y, "shape", ()) != () or np.asarray(y).ndim > 0:
         _check_none_missing(y, name)
-        return
+        return np.asarray(y) if hasattr(y, "isna") else y
     what = "an array of shape ()" if isinstance(y, np.ndarray) else f"of type {type(y).__name__}"
     more = f": give list({name})" if isinstance(y, Iterator) else ""
     raise DataError(
@@ -331,7 +339,10 @@ def _check_one_each(y: Any, name: str = "y") -> None:
 
 
 def _check_none_missing(y: Any, name: str) -> None:
-    """Refuse missing labels. None is one to pandas only: in lists and arrays it is a label like others.
+    """Refuse missing labels.
+
+    None is a label like others in lists and arrays, also in arrays of objects. In what pandas holds it is missing: so
+    pandas takes it when it counts, drops or fills such entries.
 
     Raises
     ------
@@ -358,7 +369,8 @@ def _check_none_missing(y: Any, name: str) -> None:
     for at in np.argwhere(missing)[:1]:
         label = np.ma.masked if isinstance(y, np.ma.MaskedArray) else array[tuple(at)]
         shown = label.item() if isinstance(label, np.floating) else label
-        raise missing_label(shown, f"{name}[{at[0]}]")
+        more = " in what pandas holds; in a list None is a class" if label is None else ""
+        raise DataError(f"{missing_label(shown, f'{name}[{at[0]}]')}{more}")
 
 
 def _is_column(y: list[Any] | tuple[Any, ...]) -> bool:

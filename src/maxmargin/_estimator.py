@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from enum import Enum
 from functools import wraps
 from itertools import pairwise
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Literal, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,7 +29,7 @@ from .solvers.base import WarmStart
 from .solvers.loop import Record, Result, minimize
 from .solvers.oracle import Oracle
 from .status import Status
-from .structures.values import as_reals, by_position, is_real, loss_fault
+from .structures.values import as_reals, by_position, check_unmasked, is_real, loss_fault
 
 __all__ = [
     "LabelIndex", "MarginEstimator", "check_bool", "check_label", "check_lengths", "check_number",
@@ -38,6 +38,7 @@ __all__ = [
 ]  # fmt: skip
 
 Reals = NDArray[np.float64]
+_INEXACT = 2**53  # from here on floats leave integers out
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -435,13 +436,14 @@ def check_targets(y: Any) -> Any:
     """
     if y is None or getattr(getattr(y, "dtype", None), "kind", "") == "c":
         return y
+    check_unmasked(y, "y")
     try:
         out = as_reals(y, "y")
     except DataError:
         given = by_position(y)
         if not isinstance(given, list | tuple):
             given = np.asarray(given)
-            given = [] if given.ndim != 1 or isinstance(y, np.ma.MaskedArray) else list(given)
+            given = list(given) if given.ndim == 1 else []
         for i, value in enumerate(given):
             if np.ndim(value) == 0 and not is_real(value):
                 shown = " ".join(repr(value.item() if isinstance(value, np.str_) else value).split())
@@ -531,11 +533,19 @@ def labels_as_given(y: Any) -> list[Any] | None:
     kinds = {_kind_of(kind) if not issubclass(kind, Enum) else "members" for kind in set(map(type, labels))}
     if several or kinds == {"text"} or kinds >= {"text", "numbers"}:
         return None
-    if kinds == {"numbers"} and np.asarray(labels).dtype != object:  # else fractions, or integers of any size
+    if kinds == {"numbers"} and _is_exact(np.asarray(labels), labels):
         return None
     for i, label in enumerate(labels):
         check_label(label, f"y[{i}]")
     return labels or None
+
+
+def _is_exact(array: NDArray[Any], labels: list[Any]) -> bool:
+    """Whether NumPy keeps numbers as they are: no fractions, no integers of any size, nor large ones as floats."""
+    if array.dtype.kind != "f" or not (np.abs(array) >= _INEXACT).any():
+        return array.dtype != object
+    as_kept = zip(labels, array.tolist(), strict=True)  # Python compares integers and floats as they are
+    return all(not isinstance(label, numbers.Integral) or int(label) == kept for label, kept in as_kept)
 
 
 def check_label(label: Any, where: str) -> None:
@@ -546,29 +556,32 @@ def check_label(label: Any, where: str) -> None:
     DataError
         When it is not hashable, or a sign of a missing value: begins with ``where``.
     """
-    if is_missing(label):
+    standing = _standing(label)
+    if standing == "missing":
         raise missing_label(label, where)
-    try:
-        hash(label)
-        good = bool(label == label)
-    except (TypeError, ValueError):
-        good = False
-    if not good:
+    if standing == "none":
         raise DataError(f"{where}: {' '.join(repr(label).split()):.60} cannot be a label; labels are hashable values")
 
 
 def is_missing(label: Any) -> bool:
     """Whether it is not equal to itself, or does not know, as NaN and other signs of a missing value."""
+    return _standing(label) == "missing"
+
+
+def _standing(label: Any) -> Literal["label", "missing", "none"]:
+    """Whether it is a label, stands for a missing one, or cannot be one."""
     if type(label) in (str, int):  # the usual ones
-        return False
+        return "label"
     try:
         hash(label)
     except (TypeError, ValueError):
-        return False
+        return "none"
     try:
-        return not bool(label == label)
-    except (TypeError, ValueError) as error:  # what does not know, and what has no one answer, as an array
-        return isinstance(error, TypeError)
+        return "label" if label == label else "missing"
+    except TypeError:  # what does not know
+        return "missing"
+    except ValueError:  # what has no one answer, as an array
+        return "none"
 
 
 def missing_label(label: Any, where: str) -> DataError:

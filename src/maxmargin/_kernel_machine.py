@@ -48,7 +48,7 @@ from .solvers.linear.rows import Rows, square
 from .solvers.loop import Result, check_costs, run_to_tolerance
 from .solvers.projected_gradient import ProjectedGradient
 from .status import Status
-from .structures.values import check_sparse
+from .structures.values import check_rows
 from .terms import LossTerms, Terms, insensitive
 
 __all__ = ["KernelMachine", "kernel_solvers"]
@@ -377,7 +377,7 @@ class KernelMachine(Machine):
             When the values of a precomputed kernel are not those between test and training points, or a row has values
         too large to compute with.
         """
-        check_sparse(X)
+        check_rows(X)
         try:
             X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         except ValueError as error:

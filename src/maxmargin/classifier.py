@@ -26,7 +26,7 @@ from .solvers.linear.folding import Folded, fold
 from .solvers.linear.rows import Rows
 from .solvers.loop import Result
 from .status import Status
-from .structures.values import check_sparse
+from .structures.values import check_rows
 from .terms import LossTerms, Terms, margin_terms
 
 __all__ = ["SVMClassifier"]
@@ -291,7 +291,7 @@ class SVMClassifier(Classifier, KernelMachine):
         if self.nu is not None and (not isinstance(loss, Hinge) or margin is not None):
             raise ValueError("SVMClassifier: nu is for the hinge loss without wanted margins")
         labels = ClassLabels(y, self.class_weight)
-        check_sparse(X)
+        check_rows(X)
         X, checked = validate_data(self, X, labels.y, accept_sparse="csr", dtype=[np.float64, np.float32])
         classes = labels.of_rows(checked, sample_weight, "SVMClassifier")
         n = len(checked)
@@ -364,7 +364,7 @@ class SVMClassifier(Classifier, KernelMachine):
             streams.check(self)
         known = classes_of(classes, getattr(self, "classes_", None), begun=streams is not None)
         labels = KnownLabels(y, known)
-        check_sparse(X)
+        check_rows(X)
         X, truth = validate_data(
             self, X, labels.y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=streams is None
         )

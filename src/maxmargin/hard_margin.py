@@ -28,7 +28,7 @@ from .solvers.linear.separation import Conflict
 from .solvers.loop import Result
 from .solvers.perceptron import Perceptron
 from .structures.rows import equal_pairs
-from .structures.values import check_sparse
+from .structures.values import check_rows
 from .terms import hinge
 
 __all__ = ["HardMarginSVM"]
@@ -190,7 +190,7 @@ class HardMarginSVM(Classifier, KernelMachine):
         if isinstance(solver, Perceptron):
             raise ValueError(f"HardMarginSVM: solver {self.solver!r} looks for any hyperplane, not for the margin")
         labels = ClassLabels(y)
-        check_sparse(X)
+        check_rows(X)
         X, truth = validate_data(self, X, labels.y, accept_sparse="csr", dtype=[np.float64, np.float32])
         check_classification_targets(truth)
         classes, number = np.unique(truth, return_inverse=True)

@@ -37,6 +37,7 @@ from .losses import Hinge
 from .problem import relative_gap
 from .solvers.bundle import Bundle
 from .structures.rows import FEW_ENTRIES, equal_pairs
+from .structures.values import check_rows
 
 __all__ = ["CATEGORIES", "KKTReport", "kkt_report"]
 
@@ -237,6 +238,7 @@ def kkt_report(
     if not 0.0 <= tolerance < 0.5:
         raise ValueError(f"tolerance must be a number in [0, 0.5), not {tolerance!r}")
     labels = KnownLabels(y, model.classes_)
+    check_rows(X)
     X, truth = validate_data(model, X, labels.y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
     n = len(truth)
     number = labels.numbers(truth)

@@ -31,7 +31,7 @@ from .solvers.base import WarmStart
 from .solvers.loop import Result, check_costs, run_to_tolerance
 from .structures.base import Encoded, check_magnitude
 from .structures.rows import FEW_ENTRIES
-from .structures.values import LARGEST, as_reals, check_largest, check_smallest, check_sparse
+from .structures.values import LARGEST, as_reals, check_largest, check_rows, check_smallest
 
 __all__ = ["MulticlassSVM"]
 
@@ -202,7 +202,7 @@ class MulticlassSVM(Classifier, MarginEstimator):
         solver = self._structured_solver()
         by_rows = self._check_intercept(solver)
         labels = ClassLabels(y, self.class_weight)
-        check_sparse(X)
+        check_rows(X)
         X, truth = validate_data(self, X, labels.y, accept_sparse="csr", dtype="numeric")
         classes = labels.of_rows(truth, sample_weight, "MulticlassSVM")
         wanted = check_margin(margin, len(truth))
@@ -420,7 +420,7 @@ class MulticlassSVM(Classifier, MarginEstimator):
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self, "coef_")
-        check_sparse(X)
+        check_rows(X)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         return np.asarray(X @ self.coef_.T) + self.intercept_
 

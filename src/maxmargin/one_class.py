@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ._estimator import check_sample_weight, undone_if_failed
 from ._kernel_machine import KernelMachine
 from .status import Status
-from .structures.values import check_sparse
+from .structures.values import check_rows
 from .terms import hinge
 
 __all__ = ["OneClassSVM"]
@@ -127,7 +127,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         if self.nu is None:
             raise ValueError("OneClassSVM: nu must be a number in (0, 1], not None")
         solver = self._check_machine()
-        check_sparse(X)
+        check_rows(X)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
         weight = check_sample_weight(sample_weight, X.shape[0])
         X, order, weight = self._counted(X, np.zeros(X.shape[0], np.int64), weight)

@@ -40,7 +40,7 @@ from .solvers.ranking.task import RankingTask, check_pairs
 from .solvers.subgradient import Pegasos, Subgradient
 from .status import Status
 from .structures.base import check_magnitude
-from .structures.values import as_reals, check_sparse
+from .structures.values import as_reals, check_rows
 
 __all__ = ["FOR_PAIRS", "PAIR_SOLVERS", "SVMRanker", "pair_solver"]
 
@@ -413,7 +413,7 @@ class SVMRanker(MarginEstimator):
         solver = self._linear_solver("comparisons")
         n_rows = None
         if X is not None:
-            check_sparse(X)
+            check_rows(X)
             X = validate_data(self, X, accept_sparse="csr", dtype=np.float64)
             check_magnitude(X.data if sp.issparse(X) else X)
             n_rows = X.shape[0]
@@ -480,7 +480,7 @@ class SVMRanker(MarginEstimator):
     def predict(self, X: Any) -> Reals:
         """Scores of shape (n,): the higher, the earlier in the ranking."""
         check_is_fitted(self, "coef_")
-        check_sparse(X)
+        check_rows(X)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         return Rows(X).scores(self.coef_)
 
@@ -490,7 +490,7 @@ class SVMRanker(MarginEstimator):
 
     def _graded(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Reals]:
         """Rows and grades, checked."""
-        check_sparse(X)
+        check_rows(X)
         X, grades = validate_data(
             self, X, check_targets(y), accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=True,
             multi_output=False, reset=reset,
@@ -586,7 +586,7 @@ def _factors(sample_weight: Any, number: Ints) -> Reals | None:
     if sample_weight is None:
         return None
     n, n_queries = len(number), int(number.max()) + 1
-    given = np.asarray(sample_weight)
+    given = np.asanyarray(sample_weight)
     if given.shape == (n_queries,):
         return check_sample_weight(given, n_queries)
     weight = check_sample_weight(given, n)

@@ -21,7 +21,7 @@ from .losses import EpsilonInsensitive, SquaredEpsilonInsensitive
 from .solvers.base import WarmStart
 from .solvers.linear.rows import Rows
 from .solvers.loop import Result
-from .structures.values import check_sparse
+from .structures.values import check_rows
 from .terms import Terms, insensitive, squared_insensitive
 
 __all__ = ["SVMRegressor"]
@@ -208,7 +208,7 @@ default="epsilon_insensitive"
 
     def _numbers(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, Reals]:
         """Rows and targets, checked."""
-        check_sparse(X)
+        check_rows(X)
         X, target = validate_data(
             self, X, check_targets(y), accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=True, reset=reset
         )

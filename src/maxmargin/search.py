@@ -24,7 +24,7 @@ from .kernels import check_precomputed
 from .losses import EpsilonInsensitive, MarginLoss
 from .path import MACHINES, SVMPath, grid_of_C, svm_path
 from .structures.base import check_magnitude
-from .structures.values import check_sparse
+from .structures.values import check_rows
 
 __all__ = ["SVMClassifierCV", "SVMRegressorCV"]
 
@@ -56,7 +56,7 @@ class _Search(BaseEstimator):
         if not (self.scoring is None or isinstance(self.scoring, str) or callable(self.scoring)):
             raise ValueError(f"scoring must be one name or one function, not {self.scoring!r}")
         scorer = check_scoring(self._machine(), scoring=self.scoring)
-        check_sparse(X)
+        check_rows(X)
         rows, truth, weight, parameters = self._checked(X, y, sample_weight)
         if self._precomputed:
             check_precomputed(rows)

@@ -130,7 +130,8 @@ def test_a_model_is_the_one_of_the_library(
         ("1 cost:0 1:1\n-1 cost:0 1:2\n", "x.svm: the weight in the data is zero for every "),
         ("0.5 1:1\n-1 1:2\n", "x.svm:1: the label is a fraction, not a class"),
         ("1 1:1\n-1 1:2\nNaN 1:3\n", "x.svm:3: the label is missing: it is no class; leave the row out: 'NaN'"),
-        ("-inf 1:1\n1 1:2\n", "x.svm:1: the label is missing: it is no class; leave the row out: '-inf'"),
+        ("-inf 1:1\n1 1:2\n", "x.svm:1: the label is not a finite number: it is no class; leave the row out: '-inf'"),
+        ("1 1:1\n1e400 1:2\n", "x.svm:2: the label is not a finite number: it is no class; leave the row out: '1e400'"),
         ("1 1:1\n-1 1:x\n", "x.svm:2: the value is not a number: '1:x'"),
         ("1\n-1\n", "x.svm: no row has a feature"),
     ],
@@ -154,6 +155,45 @@ def test_missing_labels_are_refused_and_names_like_them_are_not(ok: Run, run: Ru
     ok("train", "languages.svm", "-o", "l", "--task", "binary")
     assert load_model("l").classes_.tolist() == ["nan", "sia"]
     ok("evaluate", "l", "languages.svm")
+
+
+@pytest.mark.parametrize("label", ["nan", "-inf", "1e400", "0.5"])
+@pytest.mark.parametrize("task", ["multiclass", "binary", "auc", "one-class"])
+def test_true_labels_are_checked_whatever_predicted(label: str, task: str, ok: Run, run: Run, folder: Path) -> None:
+    Path("x.svm").write_text("1 1:1\n-1 1:-1\n")
+    ok("train", "x.svm", "-o", "m", "--task", task)
+    Path("true.svm").write_text(f"# a comment\n1 1:1\n{label} 1:2\n")
+    Path("predicted").write_text("1\n-1\n")
+    more = [] if task == "multiclass" else ["--task", task]
+    by_model, by_file = (
+        run("evaluate", "m", "true.svm"),
+        run("evaluate", "-q", "--predictions", "predicted", "true.svm", *more),
+    )
+    assert (by_model.status, by_file.status) == (2, 2)
+    assert by_file.error == by_model.error
+    assert by_file.error.startswith("true.svm:3: the label is ")
+    assert by_file.error.endswith(f": '{label}'")
+
+
+def test_names_like_numbers_may_be_predicted(ok: Run, folder: Path) -> None:
+    Path("languages.svm").write_text("nan 1:1\nsia 1:-1\n1e400 1:2\n")
+    Path("predicted").write_text("nan\nsia\nsia\n")
+    assert "nan " in ok("evaluate", "--predictions", "predicted", "languages.svm").out
+
+
+@pytest.mark.parametrize("solver", ["perceptron", "averaged_perceptron"])
+def test_a_weight_of_losses_that_a_perceptron_does_not_see(solver: str, run: Run, two: str) -> None:
+    line = ["train", two, "-q", "--max-passes", "2", "--solver", solver]
+    note = f"-C counts in the certificate alone: --solver {solver} learns the same whatever it is"
+    for task in ("binary", "multiclass"):
+        done = run(*line, "-o", f"{task}.m", "--task", task, "-C", "3")
+        assert done.status == 0
+        assert sum(note in each for each in done.err.splitlines()) == 1
+        assert note not in run(*line, "-o", "without.m", "--task", task).err
+        coef, other = load_model(f"{task}.m").coef_, load_model("without.m").coef_
+        assert coef.tolist() == other.tolist()
+    again = run("train", two, "-q", "-o", "again.m", "--max-passes", "2", "--warm-start", "multiclass.m", "-C", "2")
+    assert note in again.err
 
 
 def test_a_label_without_weight_does_not_count(ok: Run, folder: Path) -> None:

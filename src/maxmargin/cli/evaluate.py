@@ -43,7 +43,10 @@ def run(args: Namespace) -> int:
         format, name, how = recognise(source, args.format, args.task)
         voice.say(f"{source.name}: {format} ({how}), task {name}")
         task, settings = load_task(name), {"format": format, "task": name}
-        true, predicted = task.truth(source, settings), task.written(written, settings)
+        examples, predicted = task.truth(source, settings), task.written(written, settings)
+        if fault := task.fault(examples, sorted(task.labels(predicted)), source):
+            raise fault
+        true = examples.y
     against = args.predictions or args.files[0]
     if (labels := task.labels(true)) and (others := task.labels(predicted)) and labels.isdisjoint(others):
         voice.note(f"no label of {source.name} occurs in what {against} predicts: do they belong together?")

@@ -9,9 +9,9 @@ from importlib import import_module
 from typing import Any
 
 from .messages import UsageError
-from .table import FREE_SOLVERS, MACHINE_SOLVERS, TASKS, WITHOUT_MEANING, Learner, takers
+from .table import CERTIFICATE_ONLY, FREE_SOLVERS, MACHINE_SOLVERS, TASKS, WITHOUT_MEANING, Learner, takers
 
-__all__ = ["KERNELS_WITH", "check_options", "choose", "form_of", "make", "parameters"]
+__all__ = ["KERNELS_WITH", "check_options", "choose", "form_of", "make", "of_the_certificate", "parameters"]
 
 # Arguments of the command itself; all others belong to tasks.
 _OF_THE_COMMAND = {
@@ -119,6 +119,16 @@ def check_options(args: Namespace, task: str, format: str, learner: Learner, mod
                 free = f"the free intercepts of {args.warm_start} (--intercept penalized has others), which have"
             origin = "" if args.solver else f"; {solver} is the solver of {args.warm_start}"
             raise UsageError(f"--solver {solver} cannot go with {free} {', '.join(FREE_SOLVERS)}{origin}")
+
+
+def of_the_certificate(args: Namespace, model: Any = None) -> list[str]:
+    """Notes on options given that change the certificate and not what is learned."""
+    solver = args.solver or getattr(model, "solver", None)
+    return [
+        f"{_spelt(option)} counts in the certificate alone: --solver {solver} learns the same whatever it is"
+        for option, solvers in CERTIFICATE_ONLY.items()
+        if getattr(args, option) is not None and solver in solvers
+    ]
 
 
 def _check_kernel(args: Namespace, learner: Learner) -> None:

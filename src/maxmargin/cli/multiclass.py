@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
@@ -36,9 +37,9 @@ class MulticlassTask(RowTask):
         try:
             numbers = [parse_number(text) for text in texts]
         except ValueError:
-            if missing := _missing(texts):
-                row = next(row for row, k in enumerate(rows.tolist()) if texts[k] in missing)
-                raise _fault_of_missing(name, int(data.line[row]), texts[rows[row]]) from None
+            if odd := _not_finite(texts):
+                row = next(row for row, k in enumerate(rows.tolist()) if texts[k] in odd)
+                raise _no_class(name, int(data.line[row]), texts[rows[row]]) from None
             return data.y
         fractions = [k for k, number in enumerate(numbers) if not number.is_integer()]
         if fractions:
@@ -109,9 +110,9 @@ class MulticlassTask(RowTask):
     def fault(self, examples: Examples, classes: Any, source: Input) -> FileFormatError | None:
         """Values of a regression are no classes, unless a model has learned such names, or the data have names too."""
         labels = set(examples.y)
-        if (missing := _missing(labels)) and all(_is_whole(label) for label in self.learned(classes)):
-            row = next(row for row, label in enumerate(examples.y) if label in missing)
-            return _fault_of_missing(source.name, int(examples.rows[row]), examples.y[row])
+        if (odd := _not_finite(labels)) and all(_is_whole(label) for label in self.learned(classes)):
+            row = next(row for row, label in enumerate(examples.y) if label in odd)
+            return _no_class(source.name, int(examples.rows[row]), examples.y[row])
         fractions = {label for label in labels if _is_whole(label) is False}
         if not fractions or any(_is_whole(label) is None for label in labels):
             return None
@@ -142,14 +143,23 @@ def _is_whole(label: str) -> bool | None:
         return None
 
 
-def _missing(labels: Collection[str]) -> set[str]:
-    """Those that stand for no number, where all others are numbers; among names they are names, as of a language."""
-    found = {label for label in labels if label.lstrip("+-").lower() in ("nan", "inf", "infinity")}
+def _not_finite(labels: Collection[str]) -> set[str]:
+    """Those that are no finite number, where all others are one; among names they are names, as of a language."""
+    found = {label for label in labels if not _is_finite(label)}
     return found if all(_is_whole(label) is not None for label in labels if label not in found) else set()
 
 
-def _fault_of_missing(name: str, line: int, label: str) -> FileFormatError:
-    return FileFormatError("the label is missing: it is no class; leave the row out", path=name, line=line, token=label)
+def _is_finite(label: str) -> bool:
+    """Whether it is neither ``nan`` nor infinite, as ``inf`` and ``1e400`` are; a name is not either."""
+    try:
+        return math.isfinite(float(label))
+    except ValueError:
+        return True
+
+
+def _no_class(name: str, line: int, label: str) -> FileFormatError:
+    what = "missing" if math.isnan(float(label)) else "not a finite number"
+    return FileFormatError(f"the label is {what}: it is no class; leave the row out", path=name, line=line, token=label)
 
 
 def _fraction(name: str, line: int, label: str) -> FileFormatError:

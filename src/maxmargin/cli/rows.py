@@ -124,10 +124,11 @@ class RowTask(Task):
         X = examples.X
         return [label for part in in_pieces(X, X.shape[0]) for label in model.predict(X[part]).tolist()]
 
-    def truth(self, source: Input, settings: Mapping[str, Any]) -> Any:
+    def truth(self, source: Input, settings: Mapping[str, Any]) -> Examples:
         # the features do not matter here: counted from zero, any index is one
         parts = svmlight_parts(source.open(), zero_based=True, labels=self.label_type)
-        return joined([self.outputs(data) for data in parts])
+        outputs, lines = zip(*((self.outputs(data), data.line) for data in parts), strict=True)
+        return Examples(None, joined(outputs), rows=joined(lines))
 
     def details(self, model: Any, settings: Mapping[str, Any], top: int) -> dict[str, Any]:
         facts: dict[str, Any] = {"labels": model.classes_.tolist()} if hasattr(model, "classes_") else {}

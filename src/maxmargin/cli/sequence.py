@@ -167,10 +167,10 @@ class SequenceTask(Task):
             for sequence, labels in zip(rows, predictions)
         ]
 
-    def truth(self, source: Input, settings: Mapping[str, Any]) -> list[Labels]:
+    def truth(self, source: Input, settings: Mapping[str, Any]) -> Examples:
         if settings["format"] == "crfsuite":
-            return read_attributes(source.open()).y
-        return split_labels(_rows(source, settings))[1]
+            return Examples(None, read_attributes(source.open()).y)
+        return Examples(None, split_labels(_rows(source, settings))[1])
 
     def written(self, source: Input, settings: Mapping[str, Any]) -> list[Labels]:
         if settings["format"] == "columns":

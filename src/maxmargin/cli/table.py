@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 __all__ = [
-    "FORMATS", "FREE_SOLVERS", "MACHINE_SOLVERS", "TASKS", "WITHOUT_MEANING", "Entry", "Learner", "serving", "takers",
-    "task_of", "values_of",
+    "CERTIFICATE_ONLY", "FORMATS", "FREE_SOLVERS", "MACHINE_SOLVERS", "TASKS", "WITHOUT_MEANING", "Entry", "Learner",
+    "serving", "takers", "task_of", "values_of",
 ]  # fmt: skip
 
 
@@ -85,6 +85,9 @@ WITHOUT_MEANING = {
         "draws nothing at random",
     ),
 }
+
+# options that some solvers do not learn by, though the objective that is certified has them
+CERTIFICATE_ONLY = {"C": _PERCEPTRONS}
 
 _LIMITS = dict.fromkeys(("tol", "max_passes", "max_time", "seed"), _ANY)
 _STRUCTURED = {"C": _ANY, **_LIMITS, "solver": _STRUCTURED_SOLVERS, "jobs": _ANY, "warm_start": _ANY}

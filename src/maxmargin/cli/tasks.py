@@ -133,8 +133,8 @@ class Task(ABC):
         """Write predictions."""
 
     @abstractmethod
-    def truth(self, source: Input, settings: Mapping[str, Any]) -> Any:
-        """The true outputs of labelled data."""
+    def truth(self, source: Input, settings: Mapping[str, Any]) -> Examples:
+        """Labelled data as far as predictions are compared with them: ``X`` need not be there."""
 
     @abstractmethod
     def written(self, source: Input, settings: Mapping[str, Any]) -> Sequence[Any]:
@@ -149,7 +149,10 @@ class Task(ABC):
         return self.labels(targets)
 
     def fault(self, examples: Examples, classes: Any, source: Input) -> DataError | None:
-        """Why labels are none that predictions can be compared with; ``classes`` are those learned, or the targets."""
+        """Why labels are none that predictions can be compared with.
+
+        ``classes`` are those learned, the targets that were, or the labels that were predicted.
+        """
         return None
 
     @abstractmethod

@@ -13,7 +13,7 @@ from typing import Any
 from ..errors import DataError, FileFormatError
 from .evaluate import check_labelled, print_report
 from .inputs import Input, check_format, check_output, recognise
-from .learners import check_options, choose, form_of, make, parameters
+from .learners import check_options, choose, form_of, make, of_the_certificate, parameters
 from .messages import InWords, UsageError, Voice, in_words, note_in_words, size_in_words
 from .tasks import Examples, Task, load_task
 
@@ -37,6 +37,8 @@ def run(args: Namespace) -> int:
     check_options(args, name, format, learner, model)
     form = "" if args.multi_class or not (form := form_of(args, name, learner)) else f" (--multi-class {form})"
     voice.say(f"{source.name}: {format} ({how}), task {name}{form}")
+    for note in of_the_certificate(args, model):
+        voice.note(note)
 
     task = load_task(name)
     settings |= {"format": format, "task": name, "data": os.path.basename(source.name)}

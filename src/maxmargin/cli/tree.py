@@ -37,13 +37,13 @@ class TreeTask(Task):
     """Trees in brackets; for predictions also sentences, one a line, words parted by spaces."""
 
     def training(self, source: Input, settings: dict[str, Any], args: Namespace, voice: Voice) -> Examples:
-        return _of_trees(self.truth(source, settings))
+        return self.truth(source, settings)
 
     def examples(
         self, source: Input, settings: Mapping[str, Any], voice: Voice, *, unlabelled: bool, compared: bool = False
     ) -> Examples:
         if not unlabelled and looks_like_trees(source.head()):
-            return _of_trees(self.truth(source, settings))
+            return self.truth(source, settings)
         sentences = [_words(line) for line in Lines(source.open())]
         return Examples([words for words in sentences if words], None)
 
@@ -52,7 +52,10 @@ class TreeTask(Task):
     ) -> None:
         write_trees(stream, predictions)
 
-    def truth(self, source: Input, settings: Mapping[str, Any]) -> list[Tree]:
+    def truth(self, source: Input, settings: Mapping[str, Any]) -> Examples:
+        return _of_trees(self.written(source, settings))
+
+    def written(self, source: Input, settings: Mapping[str, Any]) -> list[Tree]:
         """Trees without functional tags and empty elements, as the models of the command line predict them."""
         from ..structures.grammar import cleaned
 
@@ -63,9 +66,6 @@ class TreeTask(Task):
             return [cleaned(tree, i) for i, tree in enumerate(trees)]
         except DataError as error:
             raise FileFormatError(str(error), path=source.name) from None
-
-    def written(self, source: Input, settings: Mapping[str, Any]) -> list[Tree]:
-        return self.truth(source, settings)
 
     def report(self, true: Sequence[Tree], predicted: Sequence[Tree], width: int, model: Any = None) -> str:
         return bracket_scores(true, predicted).table(width)

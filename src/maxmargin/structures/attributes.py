@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from .._compiled import compiled
 from ..errors import DataError
-from .values import by_position, check_sparse, examples_of, is_frame, is_real
+from .values import by_position, check_rows, examples_of, is_frame, is_real
 
 __all__ = ["AttributeIndex", "Tokens", "encode_tokens", "least_weight"]
 
@@ -208,7 +208,7 @@ def _two_parts(sequence: Any, i: int) -> tuple[Any, NDArray[np.float64] | None]:
     if isinstance(sequence, np.ndarray) and sequence.dtype != object:
         return None, _dense(sequence, i)
     if hasattr(sequence, "tocsr"):
-        check_sparse(sequence, f"sequence {i}")
+        check_rows(sequence, f"sequence {i}")
         return sequence.tocsr(), None
     if is_frame(sequence):
         return None, _dense(_frame_rows(sequence, i), i)

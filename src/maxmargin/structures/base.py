@@ -38,7 +38,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._compiled import array, compiled, function_type, kernel
 from ..errors import DataError, StructureError
-from .values import LARGEST
+from .values import LARGEST, check_unmasked
 
 __all__ = [
     "Encoded", "FUNCTIONS", "LARGEST", "Pack", "RowGroup", "Structure", "check_magnitude", "freeze",
@@ -224,6 +224,7 @@ def make_pack(
             values.append(np.ones(int(ptr[-1])) if g.values is None else np.asarray(g.values, np.float64))
         n_dense = 0
         if g.dense is not None:
+            check_unmasked(g.dense, f"group {k}: dense")
             block = np.asarray(g.dense, np.float64)
             if block.ndim != 2 or len(block) != n_rows:
                 raise StructureError(f"group {k}: dense features have shape {block.shape} for {n_rows} rows")

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from .._compiled import compiled
 from ..errors import DataError, StructureError
 from .base import Pack, Structure, freeze
-from .values import LARGEST, as_reals, check_sparse, is_real, loss_fault
+from .values import LARGEST, as_reals, check_rows, is_real, loss_fault
 
 __all__ = [
     "PlainData",
@@ -200,7 +200,7 @@ def dense_vector(
     if type(vector) is np.ndarray and vector.dtype == np.float64 and vector.ndim == 1 and vector.flags.c_contiguous:
         return vector
     if hasattr(vector, "tocsr"):  # before mappings: SciPy's dictionaries of keys are both
-        check_sparse(vector, f"{what}: joint_features")
+        check_rows(vector, f"{what}: joint_features")
         row = vector.tocsr(copy=True)
         if len(row.shape) == 1:
             row = row.reshape((1, -1)).tocsr()

@@ -18,7 +18,8 @@ __all__ = [
     "by_position",
     "check_largest",
     "check_smallest",
-    "check_sparse",
+    "check_rows",
+    "check_unmasked",
     "examples_of",
     "is_frame",
     "is_real",
@@ -58,12 +59,62 @@ def examples_of(values: Any, name: str, what: str) -> Any:
     Raises
     ------
     DataError
-        For a DataFrame: says what to give instead.
+        For a DataFrame: says what to give instead. For a masked entry: names the example and the place in it.
     """
     if is_frame(values):
         instead = f": {_ROWS[what].format(name)}" if what in _ROWS else ""
         raise DataError(f"{name} must be a list of {what}, not a DataFrame{instead}")
-    return by_position(values)
+    values = by_position(values)
+    if what != "label sequences":  # there a masked label is an unknown one
+        _check_each_unmasked(values, what.removesuffix("s"))
+    return values
+
+
+def _check_each_unmasked(examples: Any, what: str) -> None:
+    if isinstance(examples, list | tuple) or (isinstance(examples, np.ndarray) and examples.ndim and _hides(examples)):
+        for i, example in enumerate(examples):
+            check_unmasked(example, f"{what} {i}")
+
+
+def _hides(values: NDArray[Any]) -> bool:
+    """Whether there can be masked entries in it."""
+    return values.dtype == object or isinstance(values, np.ma.MaskedArray)
+
+
+def check_unmasked(values: Any, what: str = "X") -> None:
+    """Refuse masked entries: NumPy would drop the mask and compute with what is behind it.
+
+    Parameters
+    ----------
+    values : anything
+        An array, or a list of arrays; a mask without a masked entry is none.
+    what : str
+        Its name in messages.
+
+    Raises
+    ------
+    DataError
+        Names the row and the column of the first one, or its place among numbers.
+    """
+    place = _first_masked(values)
+    if place is None:
+        return
+    where = f"row {place[-2]}, column {place[-1]}" if len(place) > 1 else f"entry {place[0]}" if place else "it"
+    raise DataError(
+        f"{what} must be an array without a mask: {where} is masked; fill in what is missing, or leave it out"
+    )
+
+
+def _first_masked(values: Any) -> tuple[int, ...] | None:
+    """The indices of the first masked entry."""
+    if isinstance(values, np.ma.MaskedArray):
+        mask = np.ma.getmaskarray(values)
+        return tuple(map(int, np.unravel_index(mask.argmax(), mask.shape))) if mask.any() else None
+    if isinstance(values, list | tuple) and any(issubclass(kind, np.ma.MaskedArray) for kind in set(map(type, values))):
+        for k, part in enumerate(values):
+            if isinstance(part, np.ma.MaskedArray) and (place := _first_masked(part)) is not None:
+                return k, *place
+    return None
 
 
 def is_real(value: Any) -> bool:
@@ -88,10 +139,9 @@ def as_reals(values: Any, name: str) -> NDArray[np.float64]:
     Raises
     ------
     DataError
-        For text, complex numbers, other objects, and rows of different lengths: begins with ``name``.
+        For text, complex numbers, masked entries, other objects, and rows of different lengths: begins with ``name``.
     """
-    if isinstance(values, np.ma.MaskedArray):
-        raise DataError(f"{name} must be an array without a mask: fill the masked values first")
+    check_unmasked(values, name)
     try:
         out = np.asarray(values)
         if out.dtype.kind in "biuf":
@@ -134,13 +184,16 @@ def check_smallest(values: NDArray[np.float64], name: str) -> None:
         )
 
 
-def check_sparse(X: Any, what: str = "X") -> None:
-    """Refuse a SciPy matrix whose stored indices point outside of it: SciPy and compiled code would follow them.
+def check_rows(X: Any, what: str = "X") -> None:
+    """Refuse rows of which NumPy or SciPy would make something else: look at them before these do.
+
+    They are those with masked entries, and a SciPy matrix whose stored indices point outside of it: SciPy and compiled
+    code would follow them.
 
     Parameters
     ----------
     X : anything
-        Only matrices in CSR and CSC form are looked at; the other forms cannot be given such indices.
+        Of SciPy's matrices only those in CSR and CSC form are looked at; the others cannot be given such indices.
     what : str
         Its name in messages.
 
@@ -149,6 +202,7 @@ def check_sparse(X: Any, what: str = "X") -> None:
     DataError
         Names the row and the column.
     """
+    check_unmasked(X, what)
     form = getattr(X, "format", None)
     if form not in ("csr", "csc") or not hasattr(X, "indptr"):
         return
