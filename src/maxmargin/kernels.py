@@ -21,6 +21,9 @@ left is ``eps gamma |x - mean|^2``, with the ``eps`` of the number type asked fo
 filling them: they are when at least one value in eight is there, and otherwise ``mean`` is 0 in that bound. The whole
 exponent comes from one product of rows that are two values longer. Its parts must be numbers, or their difference is
 none: a ``gamma`` that makes them larger than 1e300 is refused.
+
+Many values are computed by as many threads as the library of linear algebra (BLAS) may use: ``OPENBLAS_NUM_THREADS``
+and the like, and ``threadpoolctl.threadpool_limits``, set both. Functions of one's own are called by one thread.
 """
 
 from __future__ import annotations
