@@ -159,12 +159,13 @@ class Machine(MarginEstimator):
 
         Problems that the fit did not come to are told in a note, and in the message of Ctrl-C.
         """
-        worst = max(results, key=lambda result: _hardness(result.certificate))
+        missed = _tell_not_reached(results)
+        reached = [result for result in results if result.certificate.passes] or results
+        worst = max(reached, key=lambda result: _hardness(result.certificate))
         self.solver_reason_ = worst.reason
         worst.certificate = sum_of([result.certificate for result in results])
         for name in ("_streams", "n_samples_seen_"):  # of partial_fit
             self.__dict__.pop(name, None)
-        missed = _tell_not_reached(results)
         if missed:
             self.notes_ = (*self.notes_, missed)
             if self.verbose:
@@ -253,7 +254,7 @@ def left_out(terms: Terms | LossTerms, weight: Reals, n_weights: int, last: Resu
     risk = cost / (found.C * float(weight.sum()))
     certificate = replace(
         found, primal=cost, dual=0.0 if bounded else -math.inf, risk_bound=risk, training_risk=risk, passes=0,
-        oracle_calls=0, seconds=0.0, n_examples=terms.n_rows,
+        oracle_calls=0, seconds=0.0, n_examples=terms.n_rows, status=_status_after(last),
     )  # fmt: skip
     return Result(np.zeros(n_weights), certificate, [], n_mistakes=None if last.n_mistakes is None else 0)
 
@@ -291,11 +292,16 @@ def as_begun(task: LinearTask | KernelTask, last: Result) -> Result:
     """
     run, found = _Start(task), last.certificate
     w = run.weights()
-    certificate = certify(run, w, run.dual(), 0, 0, 0.0, found.solver, found.status)
+    certificate = certify(run, w, run.dual(), 0, 0, 0.0, found.solver, _status_after(last))
     return Result(
         w, certificate, [], dual_point=getattr(task, "dual_point", None),
         n_mistakes=None if last.n_mistakes is None else 0,
     )  # fmt: skip
+
+
+def _status_after(last: Result) -> Status:
+    """Of the problems that no run came to; the last one may have converged when a callback ended the fit."""
+    return Status.STOPPED if last.stopped else last.certificate.status
 
 
 def _tell_not_reached(results: list[Result]) -> str:

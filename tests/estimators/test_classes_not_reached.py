@@ -352,3 +352,21 @@ def test_such_a_model_comes_back_from_a_file(options: Any, tmp_path: Any) -> Non
     assert same.certificate_ == model.certificate_
     assert same.notes_ == model.notes_
     np.testing.assert_array_equal(same.predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize("warm", [False, True])
+@pytest.mark.parametrize("parameters", [{}, RBF, {"multi_class": "ovo"}])
+def test_a_callback_that_says_stop_when_a_problem_has_converged(parameters: dict[str, Any], warm: bool) -> None:
+    model = SVMClassifier(**FULL, **parameters)
+    if warm:
+        model.fit(X, Y)
+    before = coefficients(model) if warm else None
+    model.set_params(
+        C=3.0, callback=lambda record, w: record.exact and record.primal - record.dual <= 1e-6 * record.primal
+    )
+    model.fit(X, Y)
+    assert model.certificate_.status is Status.STOPPED
+    assert "2 of 3 two-class problems were not reached" in model.notes_[-1]
+    assert model.history_
+    for rest in coefficients(model)[1:] if before is None else coefficients(model)[1:] - before[1:]:
+        assert not rest.any()

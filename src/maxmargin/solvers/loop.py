@@ -72,6 +72,8 @@ class Result:
         Why this algorithm was taken.
     n_mistakes : int or None
         Steps of a perceptron; None of any other solver.
+    stopped : bool
+        Whether a callback has said so; the run may have converged by then.
     """
 
     w: Reals
@@ -82,11 +84,12 @@ class Result:
     dual_point: Any = field(default=None, repr=False)
     reason: str = "asked for"
     n_mistakes: int | None = None
+    stopped: bool = False
 
     @property
     def ended(self) -> bool:
         """Whether Ctrl-C or a callback has ended the run, and with it the fit: no other problem is to follow."""
-        return self.certificate.status in (Status.INTERRUPTED, Status.STOPPED)
+        return self.stopped or self.certificate.status is Status.INTERRUPTED
 
     def release(self) -> None:
         """Let go of the problem and the run: they are larger than all that is left."""
@@ -316,7 +319,7 @@ class _Loop:
         self.callback, self.check_every = callback, check_every
         self.began = time.perf_counter()
         self.end = clock() + (math.inf if max_time is None else max_time)
-        self.passes = 0
+        self.passes, self.stopped = 0, False
         self.history: list[Record] = []
         self.way = 0  # where the history of the algorithm at work begins
         self.best: tuple[Certificate, Reals | _Sparse] | None = None
@@ -402,7 +405,8 @@ class _Loop:
                     self.optimism = min(max(certificate.gap / step.gap, 0.05), 1.0)
                 record = self._record(certificate)
             self.history.append(record)
-            if self._call(run):
+            self._call(run)
+            if self.stopped:
                 return Status.STOPPED
             if step.settled:
                 return Status.STANDSTILL
@@ -418,8 +422,8 @@ class _Loop:
     def _first_record(self, run: Run, weights: Reals | None = None) -> Status | None:
         """The look at where the run begins; how the run ends if that is enough."""
         self.history.append(self._best_record())
-        stopped = self._call(run, weights)
-        return self._reached() or (Status.STOPPED if stopped else None)
+        self._call(run, weights)
+        return self._reached() or (Status.STOPPED if self.stopped else None)
 
     @property
     def _last_passes(self) -> int:
@@ -497,7 +501,9 @@ class _Loop:
         )
         if start is not None or last is None or not last.exact:
             self.history.append(self._record(certificate))
-        return Result(w, certificate, self.history, run.planes(), run, highest, str(run.reason), run.n_mistakes)
+        return Result(
+            w, certificate, self.history, run.planes(), run, highest, str(run.reason), run.n_mistakes, self.stopped
+        )
 
     def _start_to_see(self, run: Run, status: Status) -> Reals | None:
         """The weights of a warm start, where a run has ended early and none of its evaluations has seen them.
@@ -554,12 +560,12 @@ class _Loop:
     def _record(self, certificate: Certificate) -> Record:
         return Record(self.passes, self._seconds(), certificate.primal, certificate.dual, True)
 
-    def _call(self, run: Run, weights: Reals | None = None) -> bool:
+    def _call(self, run: Run, weights: Reals | None = None) -> None:
         if self.callback is None:
-            return False
+            return
         w = (run.weights() if weights is None else weights).view()
         w.flags.writeable = False
-        return bool(self.callback(self.history[-1], w))
+        self.stopped = bool(self.callback(self.history[-1], w))
 
     def _serve_interrupt(self) -> None:
         """Ctrl-C whose exception was lost on the way."""
