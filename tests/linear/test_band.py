@@ -216,3 +216,35 @@ def test_for_whom() -> None:
     # cheaper in the eyes of the automatic choice
     few = task_of(hinge(Y[:10_000], WEIGHT[:10_000]), X[:10_000])
     assert interior_point_in_passes(many) < 0.5 * interior_point_in_passes(few)
+
+
+def test_last_iterations_are_on_few_rows() -> None:
+    """Of a band only those rows stay that scores may still bring to their margin."""
+    run = BandRun(task_of(hinge(Y, WEIGHT)))
+    sizes = []
+    for _ in range(40):
+        step = run.advance()
+        sizes.append(run.inner.task.rows.shape[0])
+        if step.ready:
+            break
+    assert step.ready
+    assert run.narrowed
+    assert run.bands == 2
+    assert sizes[-1] < 0.5 * max(sizes)
+
+
+@pytest.mark.parametrize(("terms", "signs"), kinds())
+def test_a_band_narrowed_too_early_costs_time_only(monkeypatch: pytest.MonkeyPatch, terms: Terms, signs: bool) -> None:
+    monkeypatch.setattr(band, "_SURE", 0.5)
+    monkeypatch.setattr(band, "_MOST", 0.1)
+    task = task_of(terms, signs=signs)
+    run = BandRun(task)
+    for _ in range(300):
+        if run.advance().gap <= 1e-7 * run.dual():
+            break
+    assert run.narrowed
+    assert run.bands > 2
+    other = on_all_rows(task_of(terms, signs=signs)).certificate.primal
+    found = task.objective(run.weights())
+    assert found == pytest.approx(other, rel=2e-7)
+    assert run.dual() >= found * (1 - 2e-7)

@@ -8,6 +8,10 @@ is a dual point of the large one, with the same weights and the same value, and 
 guess was. Where the objective over all rows is above that bound by more than the tolerance, rows have come to the other
 side of their margin: they join the band, and so do all that are nearer to it than scores still move.
 
+What the sample and the first band are for are their weights, and those are good long before the lower bound is: either
+is left as soon as they are. Of a later band most rows are soon far from their margin too, for what scores still move
+by: the last iterations, half of them, go over those few that are not.
+
 Source: the reduced problem is that of chunking (Vapnik 1982; Osuna, Freund, Girosi 1997) with the bounded rows merged;
 the interior point method is that of :mod:`~maxmargin.solvers.linear.interior_point`. Memory beyond the data: a few
 numbers for each term, and of sparse rows a copy of those in the band (a fifth, most often).
@@ -39,7 +43,13 @@ COST = 0.4  # of the work of an interior point method on all rows (measured: 0.2
 # those of all rows (measured)
 _ROWS_FOR_WEIGHT, _SAMPLED_FOR_WEIGHT, _FEWEST_WEIGHTS = 900, 150, 20
 _SAMPLE, _BAND, _WIDEST = 0.1, 0.2, 0.6
-_OF_SAMPLE, _OF_FIRST_BAND = 3e-2, 3e-4
+# Products of variables and multipliers, over the objective: with these the weights of a sample, and of the first band,
+# are as good as there is use for. The last is the gap of that band where, by the tolerance, it may be the only one.
+# (All measured.)
+_OF_SAMPLE, _OF_WEIGHTS, _OF_FIRST_BAND = 0.12, 5e-3, 3e-4
+# With these products scores have made most of their way; a band is narrowed if by then there is much more to do, and if
+# fewer than this share of its rows remain.
+_SURE, _MUCH, _FEW = 5e-4, 10.0, 0.5
 # of a start at the weights before, see InteriorRun: of the first band, and of later ones (measured: a third and three
 # times of it are nearly as good, where a start from nothing takes twice the iterations)
 _LEVELS = (0.1, 0.03)
@@ -101,13 +111,14 @@ class BandRun(Run):
         self.whole: InteriorRun | None = None
         self.point = np.zeros(task.n_weights)
         self.best: tuple[Band, Reals] | None = None  # the dual point of the best bound
-        self.slack: Reals | None = None  # of the weights of the sample, until the band after the first is known
+        self.slack: Reals | None = None  # of the weights by which the band was chosen, while it may be narrowed
+        self.narrowed = False  # whether a band has lost rows by its own scores; once for all, as it is but a guess
         self.primal, self.lower = float(self.terms.cost(np.zeros(task.rows.shape[0])).sum()), 0.0
         self.crossed = np.zeros(task.rows.shape[0], np.bool_)
         self.width, self.bands = 0.0, 0
         self.band: Band | None = None
         self.inner = InteriorRun(self._sample())
-        self.target = _OF_SAMPLE
+        self.target = 0.0
 
     def advance(self) -> Step:
         if self.whole is not None:
@@ -118,16 +129,50 @@ class BandRun(Run):
             work += few
             self.inner.advance()
             self.steps += 1
-            # of an iteration whose equations do not hold yet the gap may be of either sign
-            if abs(self.inner.gap) <= self.target:
+            if self._is_solved():
                 return self._look()
+            if self.bands > 1 and not self.narrowed and self._is_sure():
+                self._narrow_within()
+                few = self.inner.task.rows.shape[0]
         if self.inner.steps > _PATIENCE:
             self._go_whole()
         return Step(1, self.primal - self.lower, self.lower)
 
+    def _is_solved(self) -> bool:
+        """Whether the small problem is solved as well as there is use for."""
+        inner = self.inner
+        if self.band is None:
+            return inner.products <= _OF_SAMPLE
+        if self.bands == 1 and self.target < _OF_FIRST_BAND:
+            return inner.products <= _OF_WEIGHTS
+        # of an iteration whose equations do not hold yet the gap may be of either sign
+        return abs(inner.gap) <= self.target
+
+    def _is_sure(self) -> bool:
+        """Whether scores say what rows of the band they leave alone, and there is still much to do."""
+        return _MUCH * self.target < self.inner.products <= _SURE
+
+    def _narrow_within(self) -> None:
+        """Leave out rows of the band that are farther from their margin than scores have moved since it was chosen."""
+        assert self.band is not None
+        assert self.slack is not None
+        inner, terms, rows = self.inner, self.terms, self.band.rows
+        before, self.slack, self.narrowed = self.slack, None, True
+        slack = terms.sign[rows] * inner.f[: len(rows), None]
+        np.subtract(terms.margin[rows], slack, out=slack)
+        width = float(np.quantile(np.abs(slack - before[rows]).max(1), _MOST))
+        kept = np.flatnonzero(_nearest(slack) <= width)
+        if len(kept) > _FEW * len(rows):
+            return
+        before[rows] = slack
+        inside = np.zeros(len(before), np.bool_)
+        inside[rows[kept]] = True
+        self.band = self._banded(inside, before)
+        self.inner = inner.on_fewer_rows(self.band.task, kept)
+
     def _go_whole(self) -> None:
         """The rest on all rows."""
-        del self.inner, self.band
+        del self.inner, self.band, self.slack
         if self.best is not None:
             self.task.from_dual(self._best_point())  # the task remembers it
             self.best = None
@@ -164,18 +209,16 @@ class BandRun(Run):
         near = _nearest(slack)
         self.target = 0.3 * self.task.tol
         if not self.bands:
-            self.slack = slack
             self.width = float(np.quantile(near, _BAND))
-            self.target = max(self.target, _OF_FIRST_BAND)
         elif self.bands == 1:
             assert self.slack is not None
             self.slack -= slack
             moved = np.abs(self.slack, out=self.slack).max(1)
-            self.slack = None
             self.width = _STILL * float(np.quantile(moved, _MOST, overwrite_input=True))
             del moved
-        else:
+        elif not self.narrowed:
             self.width *= 2.0
+        self.slack = None if self.narrowed else slack
         self.bands += 1
         inside = (near <= self.width) | self.crossed
         if inside.mean() > _WIDEST:
@@ -216,12 +259,16 @@ class BandRun(Run):
         return Band(self._reduced(_taken(self.task.rows, rows, means), part), rows, merged, bounded)
 
     def _means(self, merged: list[tuple[NDArray[np.bool_], int]], total: list[float]) -> Reals:
-        """Weighted mean rows, ``(len(merged), d)``, in one pass."""
-        task, out = self.task, np.zeros((len(merged), self.task.rows.shape[1]))
-        for part, block in task.rows.blocks():
-            weight = [np.where(which[part], self.terms.upper[part, v], 0.0) for which, v in merged]
-            out += (block.T @ np.column_stack(weight)).T
-        out /= np.array(total)[:, None]
+        """Weighted mean rows, ``(len(merged), d)``; those that are in none are not read."""
+        rows, upper = self.task.rows, self.terms.upper
+        out = np.empty((len(merged), rows.shape[1]))
+        for k, (which, v) in enumerate(merged):
+            if rows.sparse:
+                sums = rows.combined(np.where(which, upper[:, v], 0.0))
+            else:
+                places = np.flatnonzero(which)
+                sums = SelectedRows(rows, places).combined(upper[places, v])
+            out[k] = sums / total[k]
         return out
 
     def _best_point(self) -> Reals:
@@ -272,9 +319,10 @@ class BandRun(Run):
             scores += self.point[-1]
             self.primal = task.penalty(self.point) + float(self.terms.cost(scores).sum())
             del scores
-        primal = task.objective(first)
-        if primal < self.primal:
-            self.primal, self.point = primal, first
+        if self.primal - value > task.tol * abs(self.primal):  # else the weights at hand are good enough
+            primal = task.objective(first)
+            if primal < self.primal:
+                self.primal, self.point = primal, first
         return value
 
     def weights(self) -> Reals:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ...errors import DataError
 from ...terms import hinges_only
-from ..base import FINEST, Run, Step
+from ..base import FINEST, Run, Step, WarmStart
 from .intercept import best_intercept
 from .normal_equations import normal_equations, to_zero
 from .task import LinearTask
@@ -28,6 +28,7 @@ from .task import LinearTask
 __all__ = ["InteriorPoint", "InteriorRun"]
 
 Reals = NDArray[np.float64]
+Ints = NDArray[np.int64]
 MOST_WEIGHTS = 10_000  # matrices of 0.8 GB; with 18,806 the factorisation of OpenBLAS crashes in two threads
 _TO_BOUNDARY = 0.995
 _FAR = 0.1
@@ -91,6 +92,9 @@ class InteriorRun(Run):
             assert task.warm is not None
             self._start_at(task.warm.w.copy(), level)
         self.point, self.primal, self.gap, self.steps = self.w, 0.0, np.inf, 0
+        # of variables and multipliers, their sum over the objective: how good the weights are, long before the gap,
+        # which waits for a dual point of the same weights
+        self.products = np.inf
         self.found: Reals | None = None  # the dual variables of the best bound at the last look
 
     def _start(self) -> tuple[Reals, Reals]:
@@ -187,16 +191,14 @@ class InteriorRun(Run):
             return dw, df, da, dlow, dhigh
 
         count = self.a.size * (2 if self.bounded else 1)
-
-        def product(a: Reals, low: Reals, room: Reals, high: Reals) -> float:
-            value = float(a.ravel() @ low.ravel())
-            return (value + (float(room.ravel() @ high.ravel()) if self.bounded else 0.0)) / count
-
-        mu = product(self.a, self.low, room, self.high)
+        mu = self._products(self.a, self.low, room, self.high) / count
         at_low, at_high = -self.a * self.low, -room * self.high if self.bounded else self.high
         _, _, da, dlow, dhigh = direction(at_low, at_high)
         primal, dual = self._lengths(da, dlow, dhigh, room)
-        ahead = product(self.a + primal * da, self.low + dual * dlow, room - primal * da, self.high + dual * dhigh)
+        ahead = self._products(
+            self.a + primal * da, self.low + dual * dlow, room - primal * da, self.high + dual * dhigh
+        )
+        ahead /= count
         # far below the tolerance the systems only lose accuracy
         target = max(mu * (ahead / mu) ** 3, 0.01 * max(self.task.tol, FINEST) * self.primal / count)
         at_low += target
@@ -217,7 +219,21 @@ class InteriorRun(Run):
         self.w += dual * dw
         self.f = self.f + dual * df
         self.steps += 1
-        return self._figures()
+        step = self._figures()
+        self.products = self._products(self.a, self.low, self.room, self.high) / max(abs(self.primal), 1e-300)
+        return step
+
+    def _products(self, a: Reals, low: Reals, room: Reals, high: Reals) -> float:
+        value = float(a.ravel() @ low.ravel())
+        return value + (float(room.ravel() @ high.ravel()) if self.bounded else 0.0)
+
+    def on_fewer_rows(self, task: LinearTask, kept: Ints) -> InteriorRun:
+        """The same iteration on a smaller problem: first some of the rows, then others, as their scores imply."""
+        task.warm = WarmStart(self.w)
+        out = InteriorRun(task, self.products * task.rows.shape[0] / self.task.rows.shape[0])
+        for mine, its in ((self.a, out.a), (self.room, out.room), (self.low, out.low), (self.high, out.high)):
+            its[: len(kept)] = mine[kept]
+        return out
 
     def _both_scores(self, dw: Reals) -> tuple[Reals, Reals]:
         """Scores of a step and of the weights, in one pass over the rows."""
