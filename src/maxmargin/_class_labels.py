@@ -330,6 +330,10 @@ def _one_each(y: Any, name: str = "y") -> Any:
         return y
     if getattr(y, "shape", ()) != () or np.asarray(y).ndim > 0:
         _check_none_missing(y, name)
+        if (
+            getattr(getattr(y, "dtype", None), "kind", "") == "T"
+        ):  # NumPy's strings of any length, which few others know
+            return y.tolist()
         return np.asarray(y) if hasattr(y, "isna") else y
     what = "an array of shape ()" if isinstance(y, np.ndarray) else f"of type {type(y).__name__}"
     more = f": give list({name})" if isinstance(y, Iterator) else ""

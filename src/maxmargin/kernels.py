@@ -23,7 +23,9 @@ exponent comes from one product of rows that are two values longer. Its parts mu
 none: a ``gamma`` that makes them larger than 1e300 is refused.
 
 Many values are computed by as many threads as the library of linear algebra (BLAS) may use: ``OPENBLAS_NUM_THREADS``
-and the like, and ``threadpoolctl.threadpool_limits``, set both. Functions of one's own are called by one thread.
+and the like, and ``threadpoolctl.threadpool_limits``, set both. The values do not depend on the number of threads;
+those of dense rows of more than 256 features, whose products BLAS divides, may in their last digit. Functions of one's
+own are called by one thread.
 """
 
 from __future__ import annotations
@@ -144,6 +146,8 @@ class Kernel:
         A, B = _matrix(A), _matrix(B)
         used = np.flatnonzero(beta if beta.ndim == 1 else beta.any(1))
         out = np.zeros((A.shape[0], *beta.shape[1:]))
+        if not len(used):  # a function of the user's may not like to be asked for nothing
+            return out
         if self.name == "precomputed":
             columns = self.columns(B)
             weights = beta
@@ -597,7 +601,7 @@ def _mostly_filled(X: Any) -> bool:
 
 
 def _squared_norms(X: Any) -> Reals:
-    if sp.issparse(X):
-        return np.asarray(X.multiply(X).sum(1), np.float64).ravel()
     X = X.astype(np.float64, copy=False)
+    if sp.issparse(X):
+        return np.asarray(X.multiply(X).sum(1)).ravel()
     return np.asarray(np.einsum("ij,ij->i", X, X))

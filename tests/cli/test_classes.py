@@ -175,9 +175,21 @@ def test_true_labels_are_checked_whatever_predicted(label: str, task: str, ok: R
     assert by_file.error.endswith(f": '{label}'")
 
 
+@pytest.mark.parametrize("label", ["nan", "inf", "-1e400"])
+def test_predicted_labels_are_checked_too(label: str, run: Run, folder: Path) -> None:
+    Path("true.svm").write_text("1 1:1\n-1 1:2\n1 1:3\n")
+    Path("predicted").write_text(f"1\n\n-1\n{label}\n")
+    outcome = run("evaluate", "-q", "--predictions", "predicted", "true.svm")
+    assert outcome.status == 2
+    assert outcome.error.startswith("predicted:4: the label is ")
+    assert outcome.error.endswith(f": '{label}'")
+
+
 def test_names_like_numbers_may_be_predicted(ok: Run, folder: Path) -> None:
     Path("languages.svm").write_text("nan 1:1\nsia 1:-1\n1e400 1:2\n")
     Path("predicted").write_text("nan\nsia\nsia\n")
+    assert "nan " in ok("evaluate", "--predictions", "predicted", "languages.svm").out
+    Path("predicted").write_text("nan\nnan\nnan\n")
     assert "nan " in ok("evaluate", "--predictions", "predicted", "languages.svm").out
 
 

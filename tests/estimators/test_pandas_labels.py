@@ -124,3 +124,12 @@ def test_none_is_a_class_unless_pandas_holds_it() -> None:
     assert str(refused.value) == (
         "y[1]: None cannot be a label: it stands for a missing label in what pandas holds; in a list None is a class"
     )
+
+
+@pytest.mark.skipif(not hasattr(np.dtypes, "StringDType"), reason="NumPy 1 has no strings of any length")
+@pytest.mark.parametrize("machine", MACHINES)
+def test_strings_of_any_length(machine: str) -> None:
+    y = np.array([["yes", "no, and a long one"][k] for k in NUMBER], dtype=np.dtypes.StringDType())
+    model = MACHINES[machine]().fit(X, y)
+    assert model.predict(X).tolist() == y.tolist()
+    assert model.score(X, y) == 1.0

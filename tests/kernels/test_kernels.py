@@ -110,6 +110,34 @@ def test_distances_far_from_the_origin(sparse: bool, dtype: type) -> None:
     assert K.max() <= 1.0
 
 
+@pytest.mark.parametrize("name", ["rbf", "poly", "sigmoid", "cosine"])
+@pytest.mark.parametrize("size", [1.0, 1000.0])
+def test_few_float32_entries_lose_nothing(name: str, size: float) -> None:
+    rng = np.random.default_rng(0)
+    X = np.zeros((60, 400), np.float32)
+    X[:, :24] = size * (1.0 + 0.001 * rng.normal(size=(60, 24)))
+    given = sp.csr_matrix(X)
+    kernel = make_kernel(name, given, gamma=0.05 * size**-2, coef0=1.0)
+    exact = make_kernel(name, X.astype(float), gamma=0.05 * size**-2, coef0=1.0)
+    np.testing.assert_allclose(
+        kernel.block(given, given), exact.block(X.astype(float), X.astype(float)), rtol=1e-12, atol=0
+    )
+
+
+def test_a_function_is_not_asked_for_no_points() -> None:
+    def function(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+        assert len(A)
+        assert len(B)
+        return A @ B.T
+
+    X = points(7, 2, 0)
+    kernel = make_kernel(function, X)
+    assert not kernel.combined(X, X, np.zeros(7)).any()
+    assert kernel.combined(X, X, np.zeros((7, 3))).shape == (7, 3)
+    model = SVMRegressor(kernel=function).fit(X, np.ones(7))
+    np.testing.assert_allclose(model.predict(X), 1.0, atol=0.11)
+
+
 def test_a_precomputed_kernel_is_checked() -> None:
     X, T = points(6, 2, 0), points(3, 2, 1)
     K = X @ X.T

@@ -93,12 +93,17 @@ class MulticlassTask(RowTask):
 
     def written(self, source: Input, settings: Mapping[str, Any]) -> list[str]:
         """Labels, without the scores behind them."""
-        lines, labels = Lines(source.open()), []
+        lines, labels, places = Lines(source.open()), [], []
         for line in lines:
             if any(map(FEATURE.fullmatch, line.split())):
                 raise lines.error("a row with features where a predicted label stands alone", line)
             if line.strip():
                 labels.append(spelt(line.partition("\t")[0].strip()))
+                places.append(lines.number)
+        odd = _not_finite(set(labels))
+        if odd and not odd.issuperset(labels):  # alone they may be names
+            row = next(row for row, label in enumerate(labels) if label in odd)
+            raise _no_class(source.name, places[row], labels[row])
         return labels
 
     def labels(self, outputs: Sequence[str]) -> set[str]:
