@@ -3,7 +3,9 @@
 Two kinds of compiled code exist.
 
 * ``@compiled`` functions: helpers, decoders and the functions of a structure. They are typed by their first call,
-  may call each other, and may be handed to a kernel as first-class functions.
+  may call each other, and may be handed to a kernel as first-class functions. Where one mentions a field of a tuple of
+  arrays, all the arrays are copied (the compiler takes the copies out again, slowly), so fields that are used more than
+  once are given names first.
 * ``@kernel`` functions: the loops of the solvers, entered from Python. Their signature is explicit, so one machine code
   serves every structure and is found in the disk cache by the next process. They are built at their first call.
 
@@ -143,6 +145,10 @@ def _remember_addresses(dispatcher: Any) -> None:
     dispatcher.get_compile_result = found
 
 
+def _refuse(*_: Any, **__: Any) -> Any:
+    raise TypeError("this function is for compiled callers alone: take `inner` from its decorator to call it")
+
+
 def _jit(function: Callable[..., Any], signature: Any = None, **options: Any) -> Any:
     options = {"nogil": True, "error_model": "numpy", **options}
     dispatcher = njit(**options)(function)
@@ -152,13 +158,18 @@ def _jit(function: Callable[..., Any], signature: Any = None, **options: Any) ->
         except (RuntimeError, OSError):
             pass  # no writable cache folder: compile in memory
         _remember_addresses(dispatcher)
+        if options.get("no_cpython_wrapper"):
+            dispatcher._insert = lambda *args, **kinds: None  # there is no entry that Python could call
+            dispatcher._compile_for_args = _refuse
         if signature is not None:
             dispatcher.compile(signature)
             dispatcher.disable_compile()
     return dispatcher
 
 
-def compiled(function: Callable[..., Any] | None = None, *, dot: bool = False, extremes: bool = False) -> Any:
+def compiled(
+    function: Callable[..., Any] | None = None, *, dot: bool = False, extremes: bool = False, inner: bool = False
+) -> Any:
     """Compile ``function`` with Numba at its first use, without the GIL, cached on disk where possible.
 
     Parameters
@@ -167,10 +178,15 @@ def compiled(function: Callable[..., Any] | None = None, *, dot: bool = False, e
         Allow sums to be reordered (for dot products; NaN checks stay right).
     extremes : bool
         The largest and the smallest of many numbers too, none of which is NaN: there is no check that would be right.
+    inner : bool
+        Called by kernels alone, never from Python, as what a structure's function calls may be when it is checked, and
+        never handed to a kernel: the code that takes apart Python's arguments is left out, which for a pack or planes
+        can be as long as the function.
     """
     if function is None:
-        return functools.partial(compiled, dot=dot, extremes=extremes)
-    return _jit(function, fastmath=DOT_MATH | {"nnan"} if extremes else DOT_MATH if dot else False)
+        return functools.partial(compiled, dot=dot, extremes=extremes, inner=inner)
+    math = DOT_MATH | {"nnan"} if extremes else DOT_MATH if dot else False
+    return _jit(function, fastmath=math, no_cpython_wrapper=inner, no_cfunc_wrapper=inner)
 
 
 class Kernel:

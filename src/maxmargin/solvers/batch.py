@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import types
 
-from .._compiled import array, compiled, kernel
+from .._compiled import array, kernel
 from ..structures.base import signatures
 from .planes import PLANES, cached_scores, insert, write_difference
 
@@ -35,6 +35,7 @@ def evaluate_batch(
     out = np.empty(sizes[1], np.int32)
     out_parts = np.empty(sizes[2], np.int32)
     true_parts = np.empty(sizes[2], np.int32)
+    target, target_start = pack.target, pack.target_start
     at = np.int64(0)
     start[0] = 0
     for k in range(len(examples)):
@@ -47,9 +48,9 @@ def evaluate_batch(
             risk[k] = loss(pack, i, out)
         # written out here, in passes and in structured steps: a function for it takes the pack by value, and passes
         # over classes took a tenth longer
-        size = pack.target_start[i + 1] - pack.target_start[i]
-        for q in range(size):
-            out[q] = pack.target[pack.target_start[i] + q]
+        first = target_start[i]
+        for q in range(target_start[i + 1] - first):
+            out[q] = target[first + q]
         n_true = parts(pack, i, out, true_parts)
         score = 0.0
         for q in range(n_true):
@@ -70,41 +71,37 @@ def evaluate_batch(
 @kernel(lambda: types.int64(PLANES, _I8, array(types.boolean), _I8, _I4, _F8, _F8, types.int64, _I8))
 def insert_batch(planes, examples, wanted, start, part, coef, loss, stamp, ids):
     """Add the planes wanted, one for an example; returns the number done (fewer when the working set is full)."""
+    counts, max_planes, max_entries = planes.counts, len(planes.next), len(planes.part)
     for k in range(len(examples)):
         if not wanted[k]:
             continue
         n = start[k + 1] - start[k]
-        if planes.counts[0] >= len(planes.next) or planes.counts[1] + n > len(planes.part):
+        if counts[0] >= max_planes or counts[1] + n > max_entries:
             return k
         lo, hi = start[k], start[k + 1]
         ids[k] = insert(planes, examples[k], part[lo:hi], coef[lo:hi], n, loss[k], stamp)
     return len(examples)
 
 
-@compiled
-def _add_features(features, pack, planes, i, p, scale, out, keys, values):
-    """``out += scale * psi_p``; returns buffers that were long enough."""
-    at, length = planes.start[p], planes.length[p]
-    n = features(pack, i, planes.part[at : at + length], planes.coef[at : at + length], length, keys, values)
-    if n < 0:
-        keys = np.empty(-n, np.int64)
-        values = np.empty(-n)
-        n = features(pack, i, planes.part[at : at + length], planes.coef[at : at + length], length, keys, values)
-    for q in range(n):
-        out[keys[q]] += scale * values[q]
-    return keys, values
-
-
 @kernel(lambda: types.void(signatures().features, signatures().pack, PLANES, _I8, _I8, _F8, _F8))
 def accumulate(features, pack, planes, examples, ids, scale, out):
     """``out += sum_k scale[k] psi(ids[k])`` with ``ids[k]`` a plane of ``examples[k]``; ``ids[k] < 0`` is skipped."""
+    start, length, pool_part, pool_coef = planes.start, planes.length, planes.part, planes.coef
     keys = np.empty(1024, np.int64)
     values = np.empty(1024)
     for k in range(len(examples)):
-        if ids[k] >= 0 and scale[k] != 0.0:
-            keys, values = _add_features(
-                features, pack, planes, examples[k], ids[k], scale[k], out, keys, values
-            )  # fmt: skip
+        p = ids[k]
+        if p < 0 or scale[k] == 0.0:
+            continue
+        m = length[p]
+        part, coef = pool_part[start[p] : start[p] + m], pool_coef[start[p] : start[p] + m]
+        n = features(pack, examples[k], part, coef, m, keys, values)
+        if n < 0:
+            keys = np.empty(-n, np.int64)
+            values = np.empty(-n)
+            n = features(pack, examples[k], part, coef, m, keys, values)
+        for q in range(n):
+            out[keys[q]] += scale[k] * values[q]
 
 
 @kernel(lambda: types.void(signatures().potentials_at, signatures().pack, _F8, PLANES, _I8, _I8, _I8, _F8))
@@ -115,17 +112,18 @@ def best_cached(potentials_at, pack, w, planes, sizes, examples, ids, scores):
     """
     theta = np.empty(sizes[0])
     scratch = np.zeros(sizes[0])
+    head, following = planes.head, planes.next
     for k in range(len(examples)):
         i = examples[k]
         found = cached_scores(potentials_at, pack, w, planes, i, theta, scratch)
-        p = planes.head[i]
+        p = head[i]
         ids[k] = p
         scores[k] = 0.0
         for q in range(len(found)):
             if found[q] > scores[k]:
                 scores[k] = found[q]
                 ids[k] = p
-            p = planes.next[p]
+            p = following[p]
 
 
 @kernel(

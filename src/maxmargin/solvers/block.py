@@ -24,22 +24,22 @@ __all__ = ["AWAY", "PAIRWISE", "PLAIN", "block_step"]
 PLAIN, PAIRWISE, AWAY = 0, 1, 2
 
 
-@compiled
+@compiled(inner=True)
 def _add_plane(planes, p, coef, scratch, parts, m):
     """Add ``coef`` times a plane to the combination held in ``scratch`` over ``parts[:m]``.
 
     A part whose sum cancelled may be listed twice; the reader empties ``scratch``, so it counts once.
     """
-    at = planes.start[p]
+    pool_part, pool_coef, at = planes.part, planes.coef, planes.start[p]
     for q in range(at, at + planes.length[p]):
-        part = np.uint32(planes.part[q])
+        part = np.uint32(pool_part[q])
         parts[m] = part  # without a branch: what two planes share cannot be predicted
         m += scratch[part] == 0.0
-        scratch[part] += coef * planes.coef[q]
+        scratch[part] += coef * pool_coef[q]
     return m
 
 
-@compiled
+@compiled(inner=True)
 def _step_along(keys, values, n, c, slope, limit, w, average, weight_before):
     """Move ``w`` by the exact step along the first ``n`` entries; returns it and the growth of the dual."""
     norm = 0.0
@@ -47,7 +47,9 @@ def _step_along(keys, values, n, c, slope, limit, w, average, weight_before):
         norm += values[k] * values[k]
     step = limit
     if norm > 0.0:
-        step = min(limit, slope / (c * norm))
+        exact = slope / (c * norm)
+        if exact < limit:
+            step = exact
     if step <= 0.0:
         return 0.0, 0.0
     change = -c * step
@@ -61,7 +63,7 @@ def _step_along(keys, values, n, c, slope, limit, w, average, weight_before):
     return step, c * step * slope - 0.5 * change * change * norm
 
 
-@compiled
+@compiled(inner=True)
 def block_step(features, pack, w, average, weight_before, planes, i, c, scores, best, worst, mean, rule, scratch, work):
     """Take one exact step; returns the growth of the dual (0.0 when there is none).
 
@@ -79,15 +81,16 @@ def block_step(features, pack, w, average, weight_before, planes, i, c, scores, 
     work : tuple of arrays
         Buffers ``keys, values`` (longer ones are made here when they are too short); None with ``features`` None.
     """
+    alpha, length, following, head = planes.alpha, planes.length, planes.next, planes.head[i]
     direction = rule
     rest = rest_score = 0.0  # weight and score of all planes but the worst
     if rule == AWAY:
-        p = planes.head[i]
+        p = head
         for k in range(len(scores)):
             if k != worst:
-                rest += planes.alpha[p]
-                rest_score += planes.alpha[p] * scores[k]
-            p = planes.next[p]
+                rest += alpha[p]
+                rest_score += alpha[p] * scores[k]
+            p = following[p]
         if rest < 1e-12 or scores[best] - mean >= mean - scores[worst]:
             direction = PLAIN
     if direction == PAIRWISE:
@@ -102,7 +105,7 @@ def block_step(features, pack, w, average, weight_before, planes, i, c, scores, 
     # the combination sum_p d_p psi_p, merged over parts
     n_planes = len(scores)
     n_entries = np.int64(0)
-    p = planes.head[i]
+    p = head
     best_plane = worst_plane = p
     for k in range(n_planes):
         if k == best:
@@ -110,28 +113,28 @@ def block_step(features, pack, w, average, weight_before, planes, i, c, scores, 
         if k == worst:
             worst_plane = p
         if direction != PAIRWISE or k == best or k == worst:
-            n_entries += planes.length[p]
-        p = planes.next[p]
+            n_entries += length[p]
+        p = following[p]
     parts = np.empty(n_entries, np.int32)
     m = np.int64(0)
     if direction == PAIRWISE:
-        limit = planes.alpha[worst_plane]
+        limit = alpha[worst_plane]
         m = _add_plane(planes, best_plane, 1.0, scratch, parts, m)
         m = _add_plane(planes, worst_plane, -1.0, scratch, parts, m)
     else:
         limit = 1.0
-        p = planes.head[i]
+        p = head
         for k in range(n_planes):
             if direction == PLAIN:
-                d = (1.0 if k == best else 0.0) - planes.alpha[p]
+                d = (1.0 if k == best else 0.0) - alpha[p]
             elif k == worst:
                 d = -1.0
-                limit = planes.alpha[p]
+                limit = alpha[p]
             else:
-                d = planes.alpha[p] / rest
+                d = alpha[p] / rest
             if d != 0.0:
                 m = _add_plane(planes, p, d, scratch, parts, m)
-            p = planes.next[p]
+            p = following[p]
     coef = np.empty(m)
     kept = np.int64(0)
     for q in range(m):
@@ -156,21 +159,21 @@ def block_step(features, pack, w, average, weight_before, planes, i, c, scores, 
         return 0.0
 
     if direction == PAIRWISE:
-        planes.alpha[best_plane] += step
+        alpha[best_plane] += step
         if step >= limit:
-            planes.alpha[worst_plane] = 0.0
+            alpha[worst_plane] = 0.0
         else:
-            planes.alpha[worst_plane] -= step
+            alpha[worst_plane] -= step
     else:
-        p = planes.head[i]
+        p = head
         for k in range(n_planes):
             if direction == PLAIN:
-                planes.alpha[p] *= 1.0 - step
+                alpha[p] *= 1.0 - step
                 if k == best:
-                    planes.alpha[p] += step
+                    alpha[p] += step
             elif k == worst:
-                planes.alpha[p] = 0.0 if step >= limit else planes.alpha[p] - step
+                alpha[p] = 0.0 if step >= limit else alpha[p] - step
             else:
-                planes.alpha[p] += step * planes.alpha[p] / rest
-            p = planes.next[p]
+                alpha[p] += step * alpha[p] / rest
+            p = following[p]
     return growth

@@ -13,7 +13,7 @@ from .._compiled import BITS, array, compiled, kernel, list_nonzero, prefetch
 from ..structures.base import signatures
 from ..structures.plain import PlainData
 from .block import block_step
-from .planes import PLANES, Planes, cached_scores, insert, score_of, write_difference
+from .planes import PLANES, Planes, cached_scores, insert, score_of, scores_of, write_difference
 
 __all__ = [
     "DUAL",
@@ -45,32 +45,36 @@ TOGETHER = 8
 """Visits of a plain structure that share a call, see :meth:`~.plain_oracle.PlainOracle.frank_wolfe`."""
 
 
-@compiled
+@compiled(inner=True)
 def _finish(features, pack, w, average, planes, i, c, scores, oracle, rule, stamp, state, gaps, scratch, work):
     """Choose the direction from the scores of all planes of ``i``, step, and book the figures."""
+    alpha, used, following = planes.alpha, planes.used, planes.next
     best = worst = np.int64(0)
     mean = 0.0
     oracle_score = np.inf
     first = True
     p = planes.head[i]
     for k in range(len(scores)):
-        a = planes.alpha[p]
+        a = alpha[p]
         if scores[k] > scores[best]:
             best = k
         if a > 0.0:
             mean += a * scores[k]
-            planes.used[p] = stamp
+            used[p] = stamp
             if first or scores[k] < scores[worst]:
                 worst = k
                 first = False
         if p == oracle:
             oracle_score = scores[k]
-        p = planes.next[p]
+        p = following[p]
     if scores[best] > oracle_score:
         if scores[best] - oracle_score > state[CACHED_SCORE] - state[ORACLE_SCORE]:
             state[EXAMPLE], state[ORACLE_SCORE], state[CACHED_SCORE] = i, oracle_score, scores[best]
         state[VIOLATIONS] += 1.0
-    gap = c * max(scores[best] - mean, 0.0)
+    ahead = scores[best] - mean
+    if ahead < 0.0:
+        ahead = 0.0
+    gap = c * ahead
     gaps[i] = gap
     state[GAP] += gap
     state[STEPS] += 1.0
@@ -101,13 +105,16 @@ def frank_wolfe_pass(
     part = np.empty(2 * sizes[2], np.int32)
     coef = np.empty(2 * sizes[2])
     scores = np.empty(16)
+    head, following, counts = planes.head, planes.next, planes.counts
+    max_planes, max_entries = len(following), len(planes.part) - len(part)
+    target, target_start = pack.target, pack.target_start
     for k in range(len(order)):
-        if planes.counts[0] >= len(planes.next) or planes.counts[1] + len(part) > len(planes.part):
+        if counts[0] >= max_planes or counts[1] > max_entries:
             return k
         i = order[k]
         potentials(pack, w, i, theta)
         n = np.int64(0)
-        p = planes.head[i]
+        p = head[i]
         while p >= 0:
             if n + 1 >= len(scores):
                 longer = np.empty(2 * len(scores))
@@ -116,10 +123,10 @@ def frank_wolfe_pass(
                 scores = longer
             scores[n] = score_of(planes, p, theta)
             n += 1
-            p = planes.next[p]
-        size = pack.target_start[i + 1] - pack.target_start[i]
-        for q in range(size):
-            out[q] = pack.target[pack.target_start[i] + q]
+            p = following[p]
+        first = target_start[i]
+        for q in range(target_start[i + 1] - first):
+            out[q] = target[first + q]
         n_true = parts(pack, i, out, true_parts)
         score = 0.0
         for q in range(n_true):
@@ -130,9 +137,9 @@ def frank_wolfe_pass(
         for q in range(n_out):
             score += theta[out_parts[q]]
         m = write_difference(out_parts, n_out, true_parts, n_true, scratch, part, coef)
-        known = planes.counts[0]
+        known = counts[0]
         oracle = insert(planes, i, part, coef, m, loss(pack, i, out), stamp)
-        if planes.counts[0] > known:
+        if counts[0] > known:
             scores[n] = score
             n += 1
         _finish(
@@ -172,7 +179,7 @@ _PLAIN = (
 )  # fmt: skip
 
 
-@compiled
+@compiled(inner=True)
 def _plain_difference(data, i, vector):
     """Subtract the truth's feature vector from ``vector``, whose non-zero entries go into the buffers of ``data``.
 
@@ -237,12 +244,12 @@ def plain_visits(
         oracle = insert(planes, i, data.part, data.coef, n, loss[k], stamp)
         if k > 0:
             oracle = np.int64(-1)
-        scores = cached_scores(None, None, w, planes, i, w, data.scratch)
+        scores = scores_of(planes, i, w)
         _finish(None, None, w, average, planes, i, c[i], scores, oracle, rule, stamp, state, gaps, data.scratch, None)
     return len(examples)
 
 
-@compiled
+@compiled(inner=True)
 def _prefetch_planes(planes, i):
     """Begin to load the entries of the planes of an example: they come from memory while its difference is taken."""
     p = planes.head[i]

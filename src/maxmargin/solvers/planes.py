@@ -26,6 +26,7 @@ __all__ = [
     "insert",
     "new_planes",
     "score_of",
+    "scores_of",
     "write_difference",
 ]
 
@@ -156,7 +157,7 @@ def _used(planes: Planes, name: str) -> int:
     return int(planes.counts[1 if name in _POOL else 0])
 
 
-@compiled
+@compiled(inner=True)
 def write_difference(out_parts, n_out, true_parts, n_true, scratch, part, coef):
     """Parts of an output minus the truth's, in the order of first occurrence; returns their number.
 
@@ -184,90 +185,95 @@ def write_difference(out_parts, n_out, true_parts, n_true, scratch, part, coef):
     return kept
 
 
-@compiled
+@compiled(inner=True)
 def insert(planes, i, part, coef, n, loss, stamp):
     """The plane of example ``i`` with these entries: an old one if it is known, else a new one without weight.
 
     The caller has made sure that there is room for one plane and ``n`` entries.
     """
+    start, length, following, counts = planes.start, planes.length, planes.next, planes.counts
+    pool_part, pool_coef = planes.part, planes.coef
     p = planes.head[i]
     last = p
     while p >= 0:
-        if planes.length[p] == n:
+        if length[p] == n:
             same = True
-            at = planes.start[p]
+            at = start[p]
             for q in range(n):
-                if planes.part[at + q] != part[q] or planes.coef[at + q] != coef[q]:
+                if pool_part[at + q] != part[q] or pool_coef[at + q] != coef[q]:
                     same = False
                     break
             if same:
                 planes.used[p] = stamp
                 return p
         last = p
-        p = planes.next[p]
-    p = planes.counts[0]
-    at = planes.counts[1]
-    planes.counts[0] = p + 1
-    planes.counts[1] = at + n
-    planes.next[last] = p
-    planes.next[p] = -1
-    planes.start[p] = at
-    planes.length[p] = n
+        p = following[p]
+    p = counts[0]
+    at = counts[1]
+    counts[0] = p + 1
+    counts[1] = at + n
+    following[last] = p
+    following[p] = -1
+    start[p] = at
+    length[p] = n
     planes.loss[p] = loss
     planes.alpha[p] = 0.0
     planes.used[p] = stamp
     for q in range(n):
-        planes.part[at + q] = part[q]
-        planes.coef[at + q] = coef[q]
+        pool_part[at + q] = part[q]
+        pool_coef[at + q] = coef[q]
     return p
 
 
-@compiled
+@compiled(inner=True)
 def score_of(planes, p, theta):
     """``Delta + <w, psi>`` of a plane, from the potentials."""
+    part, coef, at = planes.part, planes.coef, planes.start[p]
     total = planes.loss[p]
-    at = planes.start[p]
     for q in range(at, at + planes.length[p]):
-        total += planes.coef[q] * theta[np.uint32(planes.part[q])]  # unsigned: no look whether it counts from the end
+        total += coef[q] * theta[np.uint32(part[q])]  # unsigned: no look whether it counts from the end
     return total
 
 
-@compiled
-def cached_scores(potentials_at, pack, w, planes, i, theta, scratch):
-    """Scores of all planes of an example in list order; only the potentials that they touch are gathered.
-
-    ``potentials_at`` None means that the potentials are the weights; the branch is resolved when compiling.
-    """
-    n_planes = n_entries = np.int64(0)
+@compiled(inner=True)
+def scores_of(planes, i, theta):
+    """Scores of all planes of an example in list order, from the potentials."""
+    following = planes.next
+    n = np.int64(0)
     p = planes.head[i]
     while p >= 0:
-        n_planes += 1
-        n_entries += planes.length[p]
-        p = planes.next[p]
-    scores = np.empty(n_planes)
-    if potentials_at is None:
-        p = planes.head[i]
-        for k in range(n_planes):
-            scores[k] = score_of(planes, p, w)
-            p = planes.next[p]
-        return scores
+        n += 1
+        p = following[p]
+    scores = np.empty(n)
+    p = planes.head[i]
+    for k in range(n):
+        scores[k] = score_of(planes, p, theta)
+        p = following[p]
+    return scores
+
+
+@compiled(inner=True)
+def cached_scores(potentials_at, pack, w, planes, i, theta, scratch):
+    """Scores of all planes of an example in list order; only the potentials that they touch are gathered."""
+    start, length, following, pool_part = planes.start, planes.length, planes.next, planes.part
+    n_entries = np.int64(0)
+    p = planes.head[i]
+    while p >= 0:
+        n_entries += length[p]
+        p = following[p]
     need = np.empty(n_entries, np.int32)
     m = np.int64(0)
     p = planes.head[i]
     while p >= 0:
-        at = planes.start[p]
-        for q in range(at, at + planes.length[p]):
-            part = planes.part[q]
+        at = start[p]
+        for q in range(at, at + length[p]):
+            part = pool_part[q]
             if scratch[part] == 0.0:
                 scratch[part] = 1.0
                 need[m] = part
                 m += 1
-        p = planes.next[p]
+        p = following[p]
     for q in range(m):
         scratch[need[q]] = 0.0
     potentials_at(pack, w, i, need, m, theta)
-    p = planes.head[i]
-    for k in range(n_planes):
-        scores[k] = score_of(planes, p, theta)
-        p = planes.next[p]
-    return scores
+    return scores_of(planes, i, theta)

@@ -31,24 +31,25 @@ __all__ = ["Sequence"]
 
 @compiled
 def _decode(pack, i, theta, out):
-    n_labels = pack.ints[0]
-    first_row, last_row = pack.row_start[0, i], pack.row_start[0, i + 1]
-    n_steps = last_row - first_row
+    ints, row_start, table = pack.ints, pack.row_start, pack.table
+    n_labels = ints[0]
+    first_row = row_start[0, i]
+    n_steps = row_start[0, i + 1] - first_row
     unary = theta[: n_steps * n_labels]
     at = n_steps * n_labels
     shared = theta[at : at + n_labels * (n_labels + 2)]
     header = np.int64(0)
-    if pack.ints[1] != 0:
+    if ints[1] != 0:
         header = len(shared)
         allowed = np.empty(len(shared))
         for q in range(len(shared)):
-            allowed[q] = shared[q] if pack.table[q] != 0 else -np.inf
+            allowed[q] = shared[q] if table[q] != 0 else -np.inf
         shared = allowed
-    if pack.ints[2] != 0:
+    if ints[2] != 0:
         masked = np.empty(len(unary))
-        offset = header + (first_row - pack.row_start[0, 0]) * n_labels
+        offset = header + (first_row - row_start[0, 0]) * n_labels
         for q in range(len(unary)):
-            masked[q] = unary[q] if pack.table[offset + q] != 0 else -np.inf
+            masked[q] = unary[q] if table[offset + q] != 0 else -np.inf
         unary = masked
     return viterbi_core(
         unary,
@@ -63,8 +64,8 @@ def _decode(pack, i, theta, out):
 
 @compiled
 def _parts(pack, i, out, parts):
-    n_labels = pack.ints[0]
-    n_steps = pack.row_start[0, i + 1] - pack.row_start[0, i]
+    row_start, n_labels = pack.row_start, pack.ints[0]
+    n_steps = row_start[0, i + 1] - row_start[0, i]
     if n_steps == 0:
         return 0
     at = n_steps * n_labels
@@ -80,25 +81,27 @@ def _parts(pack, i, out, parts):
 
 @compiled
 def _augment(pack, i, theta):
-    n_labels, n_costs = pack.ints[0], pack.ints[3]
-    first_row = pack.row_start[0, i]
-    for t in range(pack.row_start[0, i + 1] - first_row):
-        row = pack.target[first_row + t] if n_costs == n_labels else pack.ints[4 + first_row + t]
-        weight = pack.reals[n_costs * n_labels + first_row + t]
+    ints, reals, target, row_start = pack.ints, pack.reals, pack.target, pack.row_start
+    n_labels, n_costs = ints[0], ints[3]
+    first_row = row_start[0, i]
+    for t in range(row_start[0, i + 1] - first_row):
+        row = target[first_row + t] if n_costs == n_labels else ints[4 + first_row + t]
+        weight = reals[n_costs * n_labels + first_row + t]
         if weight != 0.0:
             for label in range(n_labels):
-                theta[t * n_labels + label] += weight * pack.reals[row * n_labels + label]
+                theta[t * n_labels + label] += weight * reals[row * n_labels + label]
     return 0.0
 
 
 @compiled
 def _loss(pack, i, out):
-    n_labels, n_costs = pack.ints[0], pack.ints[3]
-    first_row = pack.row_start[0, i]
+    ints, reals, target, row_start = pack.ints, pack.reals, pack.target, pack.row_start
+    n_labels, n_costs = ints[0], ints[3]
+    first_row = row_start[0, i]
     total = 0.0
-    for t in range(pack.row_start[0, i + 1] - first_row):
-        row = pack.target[first_row + t] if n_costs == n_labels else pack.ints[4 + first_row + t]
-        total += pack.reals[n_costs * n_labels + first_row + t] * pack.reals[row * n_labels + out[t]]
+    for t in range(row_start[0, i + 1] - first_row):
+        row = target[first_row + t] if n_costs == n_labels else ints[4 + first_row + t]
+        total += reals[n_costs * n_labels + first_row + t] * reals[row * n_labels + out[t]]
     return total
 
 
