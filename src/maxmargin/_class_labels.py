@@ -321,6 +321,10 @@ def _one_each(y: Any, name: str = "y") -> Any:
     DataError
         Says what was given, and what to do.
     """
+    if getattr(getattr(y, "dtype", None), "kind", "") == "T" and y.ndim == 1:  # strings of any length, which few know
+        y = y.tolist()
+        for i, label in enumerate(y):
+            check_label(label, f"{name}[{i}]")
     if isinstance(y, list | tuple):
         if y and not any(isinstance(label, Hashable) for label in y) and not _is_column(y):
             check_label(y[0], f"{name}[0]")
@@ -330,10 +334,6 @@ def _one_each(y: Any, name: str = "y") -> Any:
         return y
     if getattr(y, "shape", ()) != () or np.asarray(y).ndim > 0:
         _check_none_missing(y, name)
-        if (
-            getattr(getattr(y, "dtype", None), "kind", "") == "T"
-        ):  # NumPy's strings of any length, which few others know
-            return y.tolist()
         return np.asarray(y) if hasattr(y, "isna") else y
     what = "an array of shape ()" if isinstance(y, np.ndarray) else f"of type {type(y).__name__}"
     more = f": give list({name})" if isinstance(y, Iterator) else ""

@@ -133,3 +133,12 @@ def test_strings_of_any_length(machine: str) -> None:
     model = MACHINES[machine]().fit(X, y)
     assert model.predict(X).tolist() == y.tolist()
     assert model.score(X, y) == 1.0
+
+
+@pytest.mark.skipif(not hasattr(np.dtypes, "StringDType"), reason="NumPy 1 has no strings of any length")
+@pytest.mark.parametrize("missing", [[4], [4, 7], range(12)], ids=["one", "two", "all"])
+def test_missing_strings_are_named(missing: Any) -> None:
+    kind = np.dtypes.StringDType(na_object=np.nan)
+    y = np.array([np.nan if i in missing else "ab"[k] for i, k in enumerate(NUMBER)], dtype=kind)
+    with pytest.raises(DataError, match=rf"^y\[{missing[0]}\]: nan cannot be a label: it stands for a missing label"):
+        SVMClassifier().fit(X, y)

@@ -103,7 +103,7 @@ class MulticlassTask(RowTask):
         odd = _not_finite(set(labels))
         if odd and not odd.issuperset(labels):  # alone they may be names
             row = next(row for row, label in enumerate(labels) if label in odd)
-            raise _no_class(source.name, places[row], labels[row])
+            raise _no_class(source.name, places[row], labels[row], "")
         return labels
 
     def labels(self, outputs: Sequence[str]) -> set[str]:
@@ -162,9 +162,9 @@ def _is_finite(label: str) -> bool:
         return True
 
 
-def _no_class(name: str, line: int, label: str) -> FileFormatError:
+def _no_class(name: str, line: int, label: str, remedy: str = "; leave the row out") -> FileFormatError:
     what = "missing" if math.isnan(float(label)) else "not a finite number"
-    return FileFormatError(f"the label is {what}: it is no class; leave the row out", path=name, line=line, token=label)
+    return FileFormatError(f"the label is {what}: it is no class{remedy}", path=name, line=line, token=label)
 
 
 def _fraction(name: str, line: int, label: str) -> FileFormatError:
