@@ -329,7 +329,10 @@ def test_classes_that_contradict_each_other(form: str, free: bool, monkeypatch: 
 
 @pytest.mark.parametrize("C", [1e3, 1e6])
 def test_more_features_than_a_matrix_holds(C: float) -> None:
-    """As estimators meet it: too many features for an interior point method, so coordinate ascent must do."""
+    """As estimators meet it: too many features for an interior point method, so coordinate ascent must do.
+
+    With several classes a basis of the rows would serve, and with some orders of the visits it is taken.
+    """
     rng = np.random.default_rng(4)
     n, d = 400, 12_000
     X = sp.random(n, d, density=0.004, random_state=5, format="csr")
@@ -340,10 +343,10 @@ def test_more_features_than_a_matrix_holds(C: float) -> None:
     classes = score.argmax(1)
     classes[n:] = (classes[:20] + 1) % 3
     for model, target in (
-        (SVMClassifier(C=C), y),
-        (SVMClassifier(C=C, loss="squared_hinge"), y),
-        (MulticlassSVM(C=C), classes),
-        (SVMRegressor(C=C, loss="squared_epsilon_insensitive"), score[:, 1]),
+        (SVMClassifier(C=C, random_state=0), y),
+        (SVMClassifier(C=C, loss="squared_hinge", random_state=0), y),
+        (MulticlassSVM(C=C, random_state=0), classes),
+        (SVMRegressor(C=C, loss="squared_epsilon_insensitive", random_state=0), score[:, 1]),
     ):
         model.fit(X, target)
         assert model.certificate_.status is Status.CONVERGED, (model, model.certificate_)
