@@ -321,10 +321,8 @@ def _one_each(y: Any, name: str = "y") -> Any:
     DataError
         Says what was given, and what to do.
     """
-    if getattr(getattr(y, "dtype", None), "kind", "") == "T" and y.ndim == 1:  # strings of any length, which few know
-        y = y.tolist()
-        for i, label in enumerate(y):
-            check_label(label, f"{name}[{i}]")
+    if isinstance(y, np.ndarray) and y.dtype.kind == "T":  # strings of any length, which few know
+        y = y.astype(object)
     if isinstance(y, list | tuple):
         if y and not any(isinstance(label, Hashable) for label in y) and not _is_column(y):
             check_label(y[0], f"{name}[0]")

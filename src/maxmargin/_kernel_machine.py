@@ -189,25 +189,7 @@ class KernelMachine(Machine):
         way_out = self._way_out()
         return f"{advice} {way_out}." if way_out else advice
 
-    def _fit_kernel(
-        self,
-        kernel: Kernel,
-        X: Any,
-        terms: Terms | LossTerms,
-        weight: Reals,
-        solver: Any,
-        *,
-        C: float,
-        signs: bool,
-        totals: Reals | None = None,
-        group: Ints | None = None,
-        warm: WarmStart | None = None,
-        values: KernelValues | None = None,
-    ) -> Result:
-        """One problem, see :meth:`_kernel_task`."""
-        task = self._kernel_task(
-            kernel, X, terms, weight, C=C, signs=signs, totals=totals, group=group, warm=warm, values=values
-        )
+    def _fit_kernel(self, task: KernelTask, solver: Any) -> Result:
         check_bounded(task)
 
         def run(**limits: Any) -> Result:
@@ -229,7 +211,7 @@ class KernelMachine(Machine):
         warm: WarmStart | None = None,
         values: KernelValues | None = None,
     ) -> KernelTask:
-        """One problem as it is solved. Without ``totals`` there is a free intercept or none."""
+        """One problem. Without ``totals`` there is a free intercept or none."""
         if not isinstance(terms, Terms) and not terms.smooth:
             raise DataError(
                 f"{type(self).__name__}: with a kernel the loss has to be smooth, or the hinge; {terms.loss!r} has "

@@ -106,23 +106,8 @@ class Machine(MarginEstimator):
         if self.warm_start:
             self._warm = ("rows", ends)
 
-    def _fit_linear(
-        self,
-        folded: Folded,
-        terms: Terms | LossTerms,
-        weight: Reals,
-        solver: Any,
-        *,
-        signs: bool,
-        warm: WarmStart | None = None,
-        known: End | None = None,
-    ) -> Result:
-        """One problem; the seed is the same for each of several, so that their order does not matter.
-
-        Weights of the result are those of the folded rows. Where the end of a problem on the same rows is ``known`` it
-        begins there.
-        """
-        task = self._linear_task(folded, terms, weight, signs=signs, warm=warm, known=known)
+    def _fit_linear(self, folded: Folded, task: LinearTask, solver: Any) -> Result:
+        """Weights of the result are those of the folded rows."""
 
         def run(callback: Any, **limits: Any) -> Result:
             told = None if callback is None else lambda record, w: callback(record, folded.original(w))
@@ -140,7 +125,10 @@ class Machine(MarginEstimator):
         warm: WarmStart | None = None,
         known: End | None = None,
     ) -> LinearTask:
-        """One problem as :meth:`_fit_linear` solves it."""
+        """One problem; the seed is the same for each of several, so that their order does not matter.
+
+        Where the end of a problem on the same rows is ``known`` it begins there.
+        """
         if known is not None:
             warm = known.start
         elif warm is not None:

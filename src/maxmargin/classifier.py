@@ -22,6 +22,7 @@ from ._partial_fit import Streams, can_stream, classes_of, for_streams, numbers_
 from ._warm import EncodedClasses, End, Ends
 from .data._mapped_rows import rows_of
 from .losses import MARGIN_LOSSES, Hinge, Logistic, MarginLoss, margin_loss
+from .solvers.kernel.task import KernelTask
 from .solvers.linear.folding import Folded, fold
 from .solvers.linear.rows import Rows
 from .solvers.loop import Result
@@ -436,7 +437,8 @@ class SVMClassifier(Classifier, KernelMachine):
                 terms, s = posed(part, sign)
                 known = ends.known_start() if part is None else None
                 warm = ends.start(places, n_weights, keys[k]) if known is None else None
-                result = self._fit_linear(folded, terms, s, solver, signs=True, warm=warm, known=known)
+                task = self._linear_task(folded, terms, s, signs=True, warm=warm, known=known)
+                result = self._fit_linear(folded, task, solver)
                 folded.original(result.w, coef[k])
                 own = result.w[folded.rows.shape[1] :].copy()
                 intercept[k] = own.sum()  # of one, or none
@@ -511,17 +513,16 @@ class SVMClassifier(Classifier, KernelMachine):
         changes: list[HardMargin | None] = []
         nu = self.nu is not None
 
-        def posed(k: int) -> dict[str, Any]:
-            """A problem, as the arguments that state it."""
+        def posed(k: int) -> KernelTask:
             part, sign, what = problems[k]
             rows = np.arange(len(order)) if part is None else part
             terms, totals, group = self._posed_by_kernel(data, rows, sign, what)
-            return {
-                "kernel": kernel, "X": X if part is None else points_of(kernel, X, rows), "terms": terms,
-                "weight": weight[rows], "C": 1.0 if nu else float(self.C), "signs": not nu, "totals": totals,
-                "group": group, "warm": ends.start(order[rows], len(totals), keys[k]),
-                "values": data.values if part is None and not nu else None,
-            }  # fmt: skip
+            return self._kernel_task(
+                kernel, X if part is None else points_of(kernel, X, rows), terms, weight[rows],
+                C=1.0 if nu else float(self.C), signs=not nu, totals=totals, group=group,
+                warm=ends.start(order[rows], len(totals), keys[k]),
+                values=data.values if part is None and not nu else None,
+            )  # fmt: skip
 
         def take(k: int, result: Result, solver: str) -> None:
             """Coefficients and thresholds of a problem, for scores and for the next fit."""
@@ -537,7 +538,7 @@ class SVMClassifier(Classifier, KernelMachine):
 
         with held_back(results):
             for k in range(len(problems)):
-                result = self._fit_kernel(solver=solver, **posed(k))
+                result = self._fit_kernel(posed(k), solver)
                 take(k, result, result.certificate.solver)
                 changes.append(self._hard_margin(result))
                 result.release()
@@ -548,18 +549,13 @@ class SVMClassifier(Classifier, KernelMachine):
         beta[done:], intercept[done:] = 0.0, 0.0
         del changes[done:]
         for k in range(done, len(problems)):
-            problem, last = posed(k), results[done - 1]
-            warm = problem["warm"]
-            if warm is None:
-                terms, s, n_weights = (
-                    problem["terms"],
-                    problem["weight"],
-                    problem["X"].shape[0] + len(problem["totals"]),
-                )
-                results.append(left_out(terms, s, n_weights, last, bounded=kernel.definite and not nu))
+            task, last = posed(k), results[done - 1]
+            if task.warm is None:
+                bounded = kernel.definite and not nu
+                results.append(left_out(task.terms, task.weight, task.n_weights, last, bounded=bounded))
             else:
-                results.append(as_begun(self._kernel_task(**problem), last))
-                take(k, results[k], warm.solver)
+                results.append(as_begun(task, last))
+                take(k, results[k], task.warm.solver)
             changes.append(None)
         bounded_together(results)
         self.intercept_, self._form = intercept, self._form_asked

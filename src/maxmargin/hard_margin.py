@@ -225,7 +225,8 @@ class HardMarginSVM(Classifier, KernelMachine):
     def _fit_by_weights(self, X: Any, order: Ints, sign: Reals, solver: Any) -> Result:
         rows, d = Rows(X), X.shape[1]
         c = self._costs_above(X, rows, sign, order)
-        result = self._fit_linear(Folded(rows, d), hinge(sign, c), c, HardMargin(solver), signs=True)
+        folded = Folded(rows, d)
+        result = self._fit_linear(folded, self._linear_task(folded, hinge(sign, c), c, signs=True), HardMargin(solver))
         self._keep_dual(order, [dual_of(result, d)])
         self.coef_ = result.w[None, :d].copy()
         self.intercept_ = np.array([result.w[d] if self.fit_intercept else 0.0])
@@ -243,10 +244,9 @@ class HardMarginSVM(Classifier, KernelMachine):
                 "kernel, or SVMClassifier"
             )
         c = self._costs_above(X, Rows(factor), sign, order)
-        result = self._fit_kernel(
-            kernel, X, hinge(sign, c), c, HardMargin(solver, factor), C=1.0, signs=True,
-            values=KernelValues(factor=factor),
-        )  # fmt: skip
+        values = KernelValues(factor=factor)
+        task = self._kernel_task(kernel, X, hinge(sign, c), c, C=1.0, signs=True, values=values)
+        result = self._fit_kernel(task, HardMargin(solver, factor))
         self._keep_support(kernel, X, order, result.w[None, :n])
         self.intercept_ = np.array([self._intercept_of(result.w[:n], result.w[n:])])
         return result

@@ -133,10 +133,9 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         X, order, weight = self._counted(X, np.zeros(X.shape[0], np.int64), weight)
         n = len(order)
         kernel = self._make_kernel(X, weight)
-        result = self._fit_kernel(
-            kernel, X, hinge(np.ones(n), weight, 0.0), weight, solver, C=1.0, signs=False,
-            totals=np.array([float(self.nu) * float(weight.sum())]),
-        )  # fmt: skip
+        totals = np.array([float(self.nu) * float(weight.sum())])
+        task = self._kernel_task(kernel, X, hinge(np.ones(n), weight, 0.0), weight, C=1.0, signs=False, totals=totals)
+        result = self._fit_kernel(task, solver)
         self.offset_ = -float(result.w[n])
         self._keep_support(kernel, X, order, result.w[None, :n])
         if "coef_" in vars(self):

@@ -325,7 +325,8 @@ default="epsilon_insensitive"
         known = ends.known_start() if warm is None else None
         if warm is None and known is None:
             warm = ends.start(data.order, d + bool(self.fit_intercept))
-        result = self._fit_linear(folded, terms, data.weight, solver, signs=False, warm=warm, known=known)
+        task = self._linear_task(folded, terms, data.weight, signs=False, warm=warm, known=known)
+        result = self._fit_linear(folded, task, solver)
         mine = folded.rows.shape[1]
         self.coef_ = folded.original(result.w, np.zeros(d))
         self.intercept_ = float(result.w[mine:].sum())  # of one, or none
@@ -350,15 +351,16 @@ default="epsilon_insensitive"
         if self.nu is None:
             terms = self._terms(target, self._costs(weight))
             warm = self._start_in_tube(target, len(target)) or ends.start(order, int(self._intercept == "free"))
-            result = self._fit_kernel(kernel, X, terms, weight, solver, C=C, signs=False, warm=warm, values=data.values)
+            task = self._kernel_task(kernel, X, terms, weight, C=C, signs=False, warm=warm, values=data.values)
+            result = self._fit_kernel(task, solver)
             self.intercept_ = self._intercept_of(result.w[:n], result.w[n:])
             self.epsilon_ = self._tube[1]
         else:
             terms, totals, group = nu_for_values(target, self._costs(weight), float(self.nu))
-            result = self._fit_kernel(
-                kernel, X, terms, weight, solver, C=C, signs=False, totals=totals, group=group,
-                warm=ends.start(order, 2),
-            )  # fmt: skip
+            task = self._kernel_task(
+                kernel, X, terms, weight, C=C, signs=False, totals=totals, group=group, warm=ends.start(order, 2)
+            )
+            result = self._fit_kernel(task, solver)
             self.intercept_ = 0.5 * float(result.w[n] + result.w[n + 1])
             self.epsilon_ = max(0.5 * float(result.w[n] - result.w[n + 1]), 0.0)
         ends.keep(order, (result.w[n:],), result.w[:n], result.certificate.solver)

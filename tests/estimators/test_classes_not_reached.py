@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import rbf_kernel
 
+from ended_by_callback import Ends
 from maxmargin import SVMClassifier, SVMRegressor, load_model, save_model, svm_path
 from maxmargin.status import Status
 
@@ -31,22 +32,9 @@ MACHINES: list[dict[str, Any]] = [
 ]
 
 
-class Ends:
-    """A callback that ends a fit in call ``at`` and never again: by Ctrl-C, or by its answer."""
-
-    def __init__(self, at: int = 1, *, interrupt: bool = False) -> None:
-        self.at, self.interrupt, self.calls = at, interrupt, 0
-
-    def __call__(self, record: Any, w: Any) -> bool:
-        self.calls += 1
-        if self.calls == self.at and self.interrupt:
-            raise KeyboardInterrupt
-        return self.calls == self.at
-
-
 def ended(model: SVMClassifier, X: Any, y: Any, *, interrupt: bool = False, said: str = "") -> SVMClassifier:
     """The model after a fit that is ended in its first problem; what is ``said`` stands in the message or a note."""
-    model.set_params(callback=Ends(interrupt=interrupt))
+    model.set_params(callback=Ends(1, interrupt=interrupt))
     if interrupt:
         with pytest.raises(KeyboardInterrupt, match=rf"keeps the best model so far; .*{said}"):
             model.fit(X, y)
@@ -101,7 +89,7 @@ def test_problems_that_are_not_reached_keep_their_weights(options: Any, interrup
             ended(model.set_params(C=C, tol=1e-12), X, Y, interrupt=interrupt, said=said)
             np.testing.assert_array_equal(coefficients(model)[1:], before[1:])
         else:  # rows without weight are out of a kernel machine: the objective without them is another one
-            model.set_params(C=C, tol=1e-12, callback=Ends()).fit(X, Y, weight)
+            model.set_params(C=C, tol=1e-12, callback=Ends(1, interrupt=False)).fit(X, Y, weight)
             if model.kernel != "linear":
                 continue
         np.testing.assert_array_equal(model.intercept_[1:], intercept[1:])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
+from ended_by_callback import Ends
 from maxmargin import (
     AUCClassifier,
     MulticlassSVM,
@@ -43,19 +44,6 @@ SEVERAL = pytest.mark.parametrize(
     ],
     ids=str,
 )
-
-
-class Ends:
-    """A callback that ends a fit in call ``at`` and never again: by Ctrl-C, or by its answer."""
-
-    def __init__(self, at: int, *, interrupt: bool) -> None:
-        self.at, self.interrupt, self.calls = at, interrupt, 0
-
-    def __call__(self, record: Any, w: Any) -> bool:
-        self.calls += 1
-        if self.calls == self.at and self.interrupt:
-            raise KeyboardInterrupt
-        return self.calls == self.at
 
 
 def objective(model: Any) -> float:
