@@ -37,8 +37,8 @@ from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
 __all__ = [
-    "array", "BITS", "compiled", "compiling_seconds", "DOT_MATH", "function_type", "kernel", "list_nonzero", "prefetch",
-    "watch_compiler",
+    "array", "BITS", "compiled", "compiling_seconds", "DOT_MATH", "function_type", "kernel", "larger", "list_nonzero",
+    "prefetch", "smaller", "watch_compiler",
 ]  # fmt: skip
 
 # Reordering sums is allowed in dot products only; full fastmath would break NaN checks.
@@ -167,26 +167,21 @@ def _jit(function: Callable[..., Any], signature: Any = None, **options: Any) ->
     return dispatcher
 
 
-def compiled(
-    function: Callable[..., Any] | None = None, *, dot: bool = False, extremes: bool = False, inner: bool = False
-) -> Any:
+def compiled(function: Callable[..., Any] | None = None, *, dot: bool = False, inner: bool = False) -> Any:
     """Compile ``function`` with Numba at its first use, without the GIL, cached on disk where possible.
 
     Parameters
     ----------
     dot : bool
         Allow sums to be reordered (for dot products; NaN checks stay right).
-    extremes : bool
-        The largest and the smallest of many numbers too, none of which is NaN: there is no check that would be right.
     inner : bool
         Called by kernels alone, never from Python, as what a structure's function calls may be when it is checked, and
         never handed to a kernel: the code that takes apart Python's arguments is left out, which for a pack or planes
         can be as long as the function.
     """
     if function is None:
-        return functools.partial(compiled, dot=dot, extremes=extremes, inner=inner)
-    math = DOT_MATH | {"nnan"} if extremes else DOT_MATH if dot else False
-    return _jit(function, fastmath=math, no_cpython_wrapper=inner, no_cfunc_wrapper=inner)
+        return functools.partial(compiled, dot=dot, inner=inner)
+    return _jit(function, fastmath=DOT_MATH if dot else False, no_cpython_wrapper=inner, no_cfunc_wrapper=inner)
 
 
 class Kernel:
@@ -358,6 +353,23 @@ def _list_nonzero(typing_context, values, at, table, out, n):  # type: ignore[no
     return types.int64(values, types.int64, table, out, types.int64), code
 
 
+def _extreme_of(comparison: str) -> Any:
+    """The one of two float64 numbers that compares so, neither of which is NaN.
+
+    Loops that keep the largest of many numbers take several at a time only where comparison and choice both say that
+    NaN and the sign of 0 do not matter, which Numba's ``max`` and ``min`` never do: a fifth of the time (measured).
+    """
+
+    def extreme(typing_context, a, b):  # type: ignore[no-untyped-def]
+        def code(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+            flags = ("nnan", "nsz")
+            return builder.select(builder.fcmp_ordered(comparison, *arguments, flags=flags), *arguments, flags=flags)
+
+        return types.float64(types.float64, types.float64), code
+
+    return intrinsic(extreme)
+
+
 def jit_disabled() -> bool:
     """True when NUMBA_DISABLE_JIT asks for plain Python."""
     return bool(numba.config.DISABLE_JIT) or os.environ.get("NUMBA_DISABLE_JIT") == "1"
@@ -366,6 +378,11 @@ def jit_disabled() -> bool:
 # Begin to load ``values.flat[at]`` of a C-contiguous array into the caches; for compiled code, which goes on meanwhile.
 # An address out of range does nothing.
 prefetch: Any = (lambda values, at: None) if jit_disabled() else _prefetch
+
+
+# ``max`` and ``min`` of two float64 numbers that are not NaN, for loops over many.
+larger: Any = max if jit_disabled() else _extreme_of(">")
+smaller: Any = min if jit_disabled() else _extreme_of("<")
 
 
 def _list_nonzero_plain(values: Any, at: int, table: Any, out: Any, n: int) -> int:

@@ -12,7 +12,7 @@ import inspect
 import numbers
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -185,12 +185,16 @@ class _Scored:
         return self._known
 
 
+@cache
+def _scored_kind(machine: type) -> type:
+    """Of the machine's name, which messages of scikit-learn's scorers show."""
+    return type(machine.__name__, (_Scored, machine), {})
+
+
 def _with_scores(model: Any, scores: Reals) -> Any:
-    machine = SVMRegressor if isinstance(model, SVMRegressor) else SVMClassifier
-    # of the machine's name, which messages of scikit-learn's scorers show
-    out: Any = type(machine.__name__, (_Scored, machine), {})()
-    out.__dict__.update(vars(model))
-    out._known = scores
+    kind: Any = _scored_kind(SVMRegressor if isinstance(model, SVMRegressor) else SVMClassifier)
+    out: Any = kind.__new__(kind)
+    out.__dict__.update(vars(model), _known=scores)
     return out
 
 

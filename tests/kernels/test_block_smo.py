@@ -11,7 +11,8 @@ from sklearn.svm import SVC, SVR
 from maxmargin.kernels import make_kernel
 from maxmargin.solvers.base import WarmStart
 from maxmargin.solvers.kernel.block_smo import BlockSMO, single_precision_suffices
-from maxmargin.solvers.kernel.row_cache import RowCache
+from maxmargin.solvers.kernel.row_cache import RowCache, block_of
+from maxmargin.solvers.kernel.subproblem import _highest, _partners, _place
 from maxmargin.solvers.kernel.task import KernelTask
 from maxmargin.solvers.linear.interior_point import InteriorPoint
 from maxmargin.solvers.linear.rows import Rows
@@ -309,3 +310,35 @@ def test_wrong_options() -> None:
     task = task_of(make_kernel("rbf", X), X, hinge(y, np.ones(10)), 1.0, "free", 1e-6)
     with pytest.raises(ValueError, match="cache_mb positive"):
         BlockSMO(cache_mb=0.0).start(task)
+
+
+@pytest.mark.parametrize("n", [1, 5, 70])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_block_of_rows_at_hand(n: int, dtype: Any) -> None:
+    rng = np.random.default_rng(n)
+    half = rng.normal(size=(90, 90)).astype(dtype)
+    K = half + half.T
+    slots = rng.permutation(90)
+    rows = np.sort(rng.permutation(90)[:n])
+    store = np.empty_like(K)
+    store[slots] = K
+    found = np.full((n, n), np.nan)
+    block_of(store, slots[rows], rows, found)
+    assert (found == K[np.ix_(rows, rows)]).all()
+
+
+def test_extremes_and_where_they_are() -> None:
+    rng = np.random.default_rng(0)
+    for n in (1, 7, 63, 64, 65, 300):
+        h, sums = rng.normal(size=n), np.empty(n)
+        up = np.where(rng.random(n) < 0.6, 0.0, -np.inf)
+        assert _highest(h, up, sums) == (h + up).max()
+        assert (sums == h + up).all()
+        for at in {0, n // 2, n - 1}:
+            assert _place(h, h[at]) == at
+        assert _place(np.repeat(h, 2), h[-1]) == 2 * n - 2  # the first of equals
+        assert _place(h, 9.0) == -1
+        share, gain = rng.random(n), np.empty(n)
+        assert _partners(h, -up, 0.5, share, gain) == ((h - up).min(), gain.max())
+        wanted = np.maximum(0.5 - (h - up), 0.0) ** 2 * share
+        assert gain == pytest.approx(wanted, rel=1e-14)

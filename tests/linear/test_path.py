@@ -355,3 +355,14 @@ def test_the_start_is_looked_at_where_C_is_that_of_the_fit_before() -> None:
     assert again.n_iter_ <= 2 < first.n_iter_
     assert not moved.history_[0].exact  # a pass costs less than to look
     assert moved.certificate_.relative_gap <= 1e-3
+
+
+def test_a_fit_that_went_beyond_the_tolerance_is_the_next_one_too() -> None:
+    """Iterations of interior point cost more than a look, and at a large C the same weights stay good."""
+    rng = np.random.default_rng(5)
+    rows = rng.normal(size=(800, 5))
+    y = np.where(rows @ rng.normal(size=5) + rng.normal(size=800) > 0.0, 1, 0)
+    path = svm_path(rows, y, np.logspace(3, 5, 5), solver="interior_point", tol=1e-3)
+    assert all(found.relative_gap <= 1e-3 for found in path.certificates)
+    assert path.passes[0] > 5
+    assert (path.passes <= 2).sum() >= 3

@@ -227,6 +227,9 @@ class Run(ABC):
     looks_at_start = False
     """Whether the weights of a warm start are evaluated before the first pass: it keeps the planes that it meets."""
 
+    cheap_passes = False
+    """Whether a pass costs no more than a look at where the run begins."""
+
     keeps_best = True
     """Whether the best objective met is worth more than the last weights."""
 

@@ -158,6 +158,8 @@ class BlockRun(Run):
     def _improve(self, rows: Ints) -> int:
         """Steps over these rows; the number of them."""
         terms, cache = self.terms, self.cache
+        self.worked = rows
+        rows = np.sort(rows)
         slots = cache.fetch(rows)
         K = np.empty((len(rows), len(rows)))
         block_of(cache.store, slots, rows, K)
@@ -179,7 +181,6 @@ class BlockRun(Run):
         self.operations += 4.0 * h.size * moved + float(len(rows)) * self.task.n
         add_rows(cache.store, slots[used], change[used], self.products)
         self.a[rows] = a
-        self.worked = rows
         return int(moved)
 
     def _figures(self) -> tuple[float, float]:

@@ -18,6 +18,7 @@ __all__ = ["KernelValues", "RowCache", "add_rows", "block_of"]
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _STRIP = 2048
+_TILE = 8  # columns, as many as their lines have places in the first cache
 _FEW_RUNS = 3
 
 
@@ -34,12 +35,19 @@ def add_rows(store, slots, steps, out):
 
 
 @compiled
-def block_of(store, slots, columns, out):
-    """``out = store[slots][:, columns]`` in float64: a half to a third of the time of indexing."""
-    for k in range(len(slots)):
+def block_of(store, slots, rows, out):
+    """``out = K[rows][:, rows]`` in float64, symmetric; ascending ``rows`` are at ``slots`` of ``store``.
+
+    One triangle is read, of every row only what comes before its own column, and written again as the other one.
+    """
+    for k in range(len(rows)):
         row = store[slots[k]]
-        for t in range(len(columns)):
-            out[k, t] = row[np.uint64(columns[t])]
+        for t in range(k + 1):
+            out[k, t] = row[np.uint64(rows[t])]
+    for first in range(0, len(rows), _TILE):
+        for k in range(first + 1, len(rows)):
+            for t in range(first, min(first + _TILE, k)):
+                out[t, k] = out[k, t]
 
 
 class RowCache:

@@ -17,12 +17,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..._compiled import compiled
+from ..._compiled import compiled, larger, smaller
 
 __all__ = ["ascend", "extremes"]
 
 # curvature of a direction along which the kernel is flat, relative to its diagonal
 _FLAT = 1e-13
+_PIECE = 64
 
 
 @compiled
@@ -81,16 +82,21 @@ def _by_pairs(K, sign, upper, ridge, a, h, group, n_groups, fraction, least, lim
     up, down = np.full((n_groups, len(h)), -np.inf), np.full((n_groups, len(h)), np.inf)
     for v in range(len(h)):
         _mark(up[group[v]], down[group[v]], sign, upper, a, v)
+    # divisions take most of the time of a choice, and the same variables come first again and again
+    share, known = np.empty((len(h), len(h))), np.zeros(len(h), np.bool_)
     goal = -1.0
     for step in range(limit):
         i, j, violation = np.int64(-1), np.int64(-1), 0.0
         for g in range(n_groups):
-            high = _highest(h, up[g])
-            first = _place_of_sum(h, up[g], high)
+            high = _highest(h, up[g], gain)
+            first = _place(gain, high)
             if first < 0 or high == -np.inf:
                 continue
-            flat = _FLAT * (K[first % q, first % q] + largest) + 1e-300
-            low, best = _partners(h, down[g], high, bend, bend[first], flat, K[first % q], gain)
+            if not known[first]:
+                flat = _FLAT * (K[first % q, first % q] + largest) + 1e-300
+                _shares(bend, bend[first], flat, K[first % q], share[first])
+                known[first] = True
+            low, best = _partners(h, down[g], high, share[first], gain)
             if best > 0.0 and high - low > violation:
                 i, j, violation = first, _place(gain, best), high - low
         if goal < 0.0:
@@ -173,61 +179,67 @@ def _mark(up, down, sign, upper, a, v):
     down[v] = 0.0 if (a[v] > 0.0 if sign[v] > 0.0 else a[v] < upper[v]) else np.inf
 
 
-@compiled(extremes=True)
-def _highest(h, up):
+@compiled(dot=True)
+def _highest(h, up, sums):
+    """The largest of the sums ``h + up``, which are left in ``sums``."""
     high = -np.inf
     for v in range(len(h)):
-        high = max(high, h[v] + up[v])
+        sums[v] = h[v] + up[v]
+        high = larger(high, sums[v])
     return high
 
 
 @compiled
-def _place_of_sum(h, up, value):
-    """The first variable of this sum; -1 where there is none."""
-    for v in range(len(h)):
-        if h[v] + up[v] == value:
-            return v
+def _place(values, value):
+    """Where the first of these is, or -1 where there is none; looked for in pieces that are compared at once."""
+    for begin in range(0, len(values), _PIECE):
+        part = values[begin : begin + _PIECE]
+        found = 0
+        for t in range(len(part)):
+            found += part[t] == value
+        if found:
+            for t in range(len(part)):
+                if part[t] == value:
+                    return begin + t
     return -1
 
 
 @compiled
-def _place(values, value):
-    """Where the first of these is; -1 where there is none."""
-    for v in range(len(values)):
-        if values[v] == value:
-            return v
-    return -1
+def _shares(bend, first, flat, row, share):
+    """One over the curvature of every pair with the variable of ``bend`` ``first``."""
+    for begin in range(0, len(bend), len(row)):
+        end = begin + len(row)
+        bend_, share_ = bend[begin:end], share[begin:end]
+        for t in range(len(row)):
+            share_[t] = 1.0 / max(first + bend_[t] - 2.0 * row[t], flat)
 
 
-@compiled(extremes=True)
-def _partners(h, down, high, bend, first, flat, row, gain):
+@compiled(dot=True)
+def _partners(h, down, high, share, gain):
     """Twice the gain of every pair with the variable of threshold ``high``; the lowest threshold, the largest gain."""
     low, best = np.inf, 0.0
-    for begin in range(0, len(h), len(row)):
-        end = begin + len(row)
-        h_, down_, bend_, gain_ = h[begin:end], down[begin:end], bend[begin:end], gain[begin:end]
-        for t in range(len(row)):
-            threshold = h_[t] + down_[t]
-            low = min(low, threshold)
-            difference = max(high - threshold, 0.0)
-            gain_[t] = difference * difference / max(first + bend_[t] - 2.0 * row[t], flat)
-            best = max(best, gain_[t])
+    for v in range(len(h)):
+        threshold = h[v] + down[v]
+        low = smaller(low, threshold)
+        difference = larger(high - threshold, 0.0)
+        gain[v] = difference * difference * share[v]
+        best = larger(best, gain[v])
     return low, best
 
 
-@compiled(extremes=True)
+@compiled(dot=True)
 def _alone(h, rise, fall, diagonal, bend, gain):
     """The gain of every variable alone; the largest, and the largest slope of one that can still move."""
     best, violation = 0.0, 0.0
     for v in range(len(h)):
-        move = min(max(h[v] / max(bend[v], _FLAT * diagonal[v] + 1e-300), -fall[v]), rise[v])
+        move = smaller(larger(h[v] / larger(bend[v], _FLAT * diagonal[v] + 1e-300), -fall[v]), rise[v])
         gain[v] = move * (h[v] - 0.5 * bend[v] * move)
-        violation = max(violation, abs(h[v]) if move != 0.0 else 0.0)
-        best = max(best, gain[v])
+        violation = larger(violation, abs(h[v]) if move != 0.0 else 0.0)
+        best = larger(best, gain[v])
     return best, violation
 
 
-@compiled(extremes=True)
+@compiled(dot=True)
 def _together(h, rise, fall, bend, i, row, gain):
     """The gain of variable ``i`` with every partner, 0 for such as add nothing; the largest."""
     best = 0.0
@@ -240,11 +252,11 @@ def _together(h, rise, fall, bend, i, row, gain):
             gain_[t] = (h[i] * x + h_[t] * z) * part * (1.0 - 0.5 * part)
     gain[i] = 0.0
     for v in range(len(h)):
-        best = max(best, gain[v])
+        best = larger(best, gain[v])
     return best
 
 
-@compiled(extremes=True)
+@compiled(dot=True)
 def _steps(h, k, bend, curve, value, rise, fall, up, down):
     """The best moves of two variables together, and the part of the way that the box allows, at most 1.
 

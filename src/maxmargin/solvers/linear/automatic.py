@@ -131,7 +131,7 @@ class Switching(Run):
         else:
             self.run = first.start(task)
             self.label, self.reason = first.name, told.reason
-        self.optimism = self.run.optimism
+        self.optimism, self.cheap_passes = self.run.optimism, self.run.cheap_passes
         self.gaps: list[float] = []
         self.slow, self.work, self.looks, self.passes = 0, 0.0, 0, 0
         self.before: tuple[Reals, float, float] | None = None
