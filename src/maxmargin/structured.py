@@ -133,8 +133,9 @@ class StructuredSVM(MarginEstimator):
         Raises
         ------
         StructureError
-            When ``argmax`` of a plain structure returns None. What it raises comes through with its type, and with a
-            note that says for which input.
+            When ``argmax`` of a plain structure returns None, and where a function of a compiled one leaves its arrays
+            or returns NaN: names the input. What they raise comes through with its type, and with a note that says for
+            which input.
         """
         check_is_fitted(self, "coef_")
         check_is_structure(self.structure)
@@ -142,9 +143,10 @@ class StructuredSVM(MarginEstimator):
             w = self.coef_.view()
             w.flags.writeable = False
             return [self._answer(i, x, w) for i, x in enumerate(self._examples(X))]
-        from .solvers.compiled_oracle import decode_all
+        from .solvers.compiled_oracle import check_encoded, decode_all
 
         encoded = self.structure.encode(self._examples(X))
+        check_encoded(self.structure, encoded)
         start = np.arange(encoded.n_examples + 1) * encoded.n_output
         outs, _ = decode_all(self.structure, encoded, self.coef_, start, n_jobs=resolve_n_jobs(self.n_jobs))
         return [self.structure.output(encoded, i, outs[start[i] : start[i + 1]]) for i in range(encoded.n_examples)]

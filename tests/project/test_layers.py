@@ -55,7 +55,17 @@ LAYERS = (
 # Beyond the layers: what the first may not import although the table allows it, and what of that it may.
 FORBIDDEN = (
     ("data", "structures", ()),
-    ("solvers", "structures", ("structures.base", "structures.features", "structures.plain")),
+    (
+        "solvers",
+        "structures",
+        (
+            "structures.base",
+            "structures.features",
+            "structures.plain",
+            "structures.check_calls",
+            "structures.check_report",
+        ),
+    ),
 )
 
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

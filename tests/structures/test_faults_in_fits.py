@@ -7,6 +7,7 @@ import fractions
 import traceback
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import scipy.sparse as sp
 
 from maxmargin import StructuredSVM, check_structure
 from maxmargin.errors import DataError, StructureError
+from maxmargin.solvers.buffers import Astray
 from maxmargin.solvers.compiled_oracle import decode_all
 from maxmargin.solvers.oracle import make_oracle
 from maxmargin.structures import compiled
@@ -514,6 +516,226 @@ def test_a_compiled_function_that_gives_nan_is_named(name: str, function: Any, s
 def test_features_that_are_nan_are_named(solver: str) -> None:
     with pytest.raises((DataError, StructureError), match=r"^Own: .*features has returned NaN at example 7 "):
         fitted(_compiled_structure(features=_features_to_nan), solver)
+
+
+# --- compiled functions that would write, or make the solvers write, into foreign memory
+
+
+@compiled
+def _features_elsewhere(pack, i, parts, coef, m, keys, values):
+    n = _features(pack, i, parts, coef, m, keys, values)
+    if i == 7 and n > 0:
+        keys[0] = 205
+    return n
+
+
+@compiled
+def _features_before(pack, i, parts, coef, m, keys, values):
+    n = _features(pack, i, parts, coef, m, keys, values)
+    if i == 7 and n > 0:
+        keys[n - 1] = -1
+    return n
+
+
+@compiled
+def _features_too_many(pack, i, parts, coef, m, keys, values):
+    n = _features(pack, i, parts, coef, m, keys, values)
+    return len(keys) + 1 if i == 7 and n > 0 else n
+
+
+@compiled
+def _features_insatiable(pack, i, parts, coef, m, keys, values):
+    return -5000 if i == 7 else _features(pack, i, parts, coef, m, keys, values)
+
+
+@compiled
+def _features_to_infinity(pack, i, parts, coef, m, keys, values):
+    n = _features(pack, i, parts, coef, m, keys, values)
+    if i == 7 and n > 0:
+        values[0] = np.inf
+    return n
+
+
+@compiled
+def _parts_elsewhere(pack, i, out, parts):
+    parts[0] = 2_000_000_000 if i == 7 else out[0]
+    return 1
+
+
+@compiled
+def _parts_too_many(pack, i, out, parts):
+    parts[0] = out[0]
+    return 1000 if i == 7 else 1
+
+
+@compiled
+def _parts_beyond(pack, i, out, parts):
+    parts[0] = out[0]
+    if i == 7:
+        parts[len(parts) + 4] = 0
+    return 1
+
+
+@compiled
+def _decode_beyond(pack, i, theta, out):
+    if i == 7:
+        out[len(out) + 2] = 1
+    return _decode(pack, i, theta, out)
+
+
+@compiled
+def _decode_before(pack, i, theta, out):
+    if i == 7:
+        out[-5] = 1
+    return _decode(pack, i, theta, out)
+
+
+@compiled
+def _decode_no_label(pack, i, theta, out):
+    score = _decode(pack, i, theta, out)
+    if i == 7:
+        out[0] = -1
+    return score
+
+
+@compiled
+def _decode_to_nan(pack, i, theta, out):
+    score = _decode(pack, i, theta, out)
+    return np.nan if i == 7 else score
+
+
+@compiled
+def _augment_beyond(pack, i, theta):
+    if i == 7:
+        theta[len(theta)] = 1.0
+    return _augment(pack, i, theta)
+
+
+@compiled
+def _augment_divided_by_zero(pack, i, theta):
+    if i == 7:
+        theta[(pack.target[i] + 1) % 3] += (i - 7.0) / (i - 7)  # of an output that no decoder then takes
+    return _augment(pack, i, theta)
+
+
+@compiled
+def _augment_to_infinity(pack, i, theta):
+    if i == 7:
+        theta[(pack.target[i] + 1) % 3] += 1.0 / (i - 7)
+    return _augment(pack, i, theta)
+
+
+@compiled
+def _potentials_beyond(pack, w, i, theta):
+    _potentials(pack, w, i, theta)
+    if i == 7:
+        theta[len(theta)] = 1.0
+
+
+@compiled
+def _loss_beyond(pack, i, out):
+    if i == 7:
+        out[len(out) + 2] = 1
+    return 1.0 if out[0] != pack.target[i] else 0.0
+
+
+_ASTRAY = (
+    ("features", _features_elsewhere, "features of example 7: feature index 205 is outside 0..8 ("),
+    ("features", _features_before, "features of example 7: feature index -1 is outside 0..8 ("),
+    ("features", _features_too_many, "example 7: features returned 4 with buffers of 3; "),
+    ("features", _features_insatiable, "example 7: features returned -5000 with buffers of 5000; "),
+    ("features", _features_to_infinity, "features has returned infinity at example 7 ("),
+    ("parts", _parts_elsewhere, "parts of example 7: potential 2000000000 is outside 0..2, of the output [1] ("),
+    ("parts", _parts_too_many, "example 7: parts returned 1000 with n_parts = 1; "),
+    ("parts", _parts_beyond, "example 7: parts writes entry 5 of parts, which has 1; "),
+    ("decode", _decode_beyond, "example 7: decode writes entry 3 of out, which has 1; "),
+    ("decode", _decode_before, "example 7: decode writes entry -4 of out, which has 1; "),
+    ("decode", _decode_no_label, "parts of example 7: potential -1 is outside 0..2, of the output [-1] ("),
+    ("decode", _decode_to_nan, "decode has returned NaN at example 7 ("),
+    ("augment", _augment_beyond, "example 7: augment writes entry 3 of theta, which has 3; "),
+    ("augment", _augment_divided_by_zero, "augment has returned NaN at example 7 ("),
+    ("augment", _augment_to_infinity, "augment has returned infinity at example 7 ("),
+    ("potentials", _potentials_beyond, "example 7: potentials writes entry 3 of theta, which has 3; "),
+    ("loss", _loss_beyond, "example 7: loss writes entry 3 of out, which has 1; "),
+)
+
+
+@each_solver
+@pytest.mark.parametrize(("name", "function", "expected"), _ASTRAY)
+def test_a_compiled_function_that_goes_astray_is_named(name: str, function: Any, expected: str, solver: str) -> None:
+    message = message_of(_compiled_structure(**{name: function}), solver, StructureError)
+    assert message.startswith(f"Own: {expected}")
+
+
+@pytest.mark.parametrize(
+    ("name", "function", "expected"),
+    [case for case in _ASTRAY if case[1] in (_decode_beyond, _decode_before, _decode_to_nan, _potentials_beyond)],
+)
+def test_a_prediction_names_it_too(name: str, function: Any, expected: str) -> None:
+    model = fitted(Multiclass(3), "auto", np.array(Y))
+    model.structure = _compiled_structure(**{name: function})
+    with pytest.raises(StructureError) as caught:
+        model.predict(X)
+    assert str(caught.value).startswith(f"Own: {expected}")
+
+
+@pytest.mark.parametrize("solver", ["frank_wolfe", "n_slack", "one_slack"])
+def test_cached_planes_whose_potentials_are_nan(solver: str) -> None:
+    message = message_of(_compiled_structure(potentials_at=_potentials_at_to_nan), solver, StructureError)
+    assert message.startswith("Own: potentials_at has returned NaN at example 7 (")
+
+
+@compiled
+def _potentials_at_to_nan(pack, w, i, parts, m, theta):
+    for q in range(m):
+        theta[parts[q]] = np.nan if i == 7 else w[3 * (parts[q] // 3) + parts[q] % 3]
+
+
+def test_a_function_that_goes_astray_once_hears_that_it_must_keep_nothing() -> None:
+    oracle, _ = make_oracle(Multiclass(3), X, np.array(Y))
+    expected = pytest.raises(StructureError, match="but not when called again; it must keep nothing from call to call")
+    with expected, oracle.telling(np.zeros(oracle.n_weights), np.arange(12)):
+        raise Astray
+
+
+class OwnForm(Multiclass):
+    def __init__(self, change: Any) -> None:
+        super().__init__(3)
+        self.change = change
+
+    def encode(self, X: Any, Y: Any = None) -> Any:
+        return self.change(super().encode(X, Y))
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda e: None, "encode returned an object of type NoneType; it must return an Encoded"),
+        (lambda e: e.pack, "encode returned an object of type Pack; it must return an Encoded"),
+        (lambda e: replace(e, n_output=None), "encode gives n_output = None; it must be an integer"),
+        (lambda e: replace(e, n_weights=-1), "encode gives n_weights = -1; it must be an integer, at least 0"),
+        (lambda e: replace(e, n_parts=1.0), r"encode gives n_parts = 1\.0; it must be an integer"),
+        (lambda e: replace(e, n_examples=20), "encode gives n_examples = 20, but rows of 12"),
+        (
+            lambda e: replace(e, pack=e.pack._replace(dense=e.pack.dense.astype(np.float32))),
+            "pack.dense is a writable contiguous 1-D array of float32; it must be a read-only contiguous 1-D array of f",
+        ),
+        (lambda e: replace(e, pack=e.pack._replace(ints=[3])), "pack.ints is a list; it must be a read-only"),
+    ],
+)  # fmt: skip
+def test_an_encoding_that_kernels_cannot_take(change: Any, expected: str) -> None:
+    with pytest.raises(StructureError, match=f"^OwnForm: {expected}"):
+        fitted(OwnForm(change), "auto")
+    model = fitted(Multiclass(3), "auto", np.array(Y))
+    model.structure = OwnForm(change)
+    with pytest.raises(StructureError, match=f"^OwnForm: {expected}"):
+        model.predict(X)
+
+
+@pytest.mark.parametrize(("size", "expected"), [("n_output", "out"), ("n_parts", "parts"), ("n_potentials", "theta")])
+def test_room_that_is_too_small(size: str, expected: str) -> None:
+    with pytest.raises(StructureError, match=rf"^OwnForm: example \d+: .* of {expected}, which has|{size} = 0"):
+        fitted(OwnForm(lambda e: replace(e, **{size: 0})), "auto")
 
 
 # --- errors of the user's own

@@ -7,6 +7,7 @@ from numba import types
 
 from .._compiled import array, kernel
 from ..structures.base import signatures
+from .buffers import Astray, features_astray, has_nan, parts_astray
 from .planes import PLANES, cached_scores, insert, write_difference
 
 __all__ = ["accumulate", "best_cached", "decode_batch", "evaluate_batch", "insert_batch"]
@@ -18,23 +19,19 @@ _W = array(types.float64, readonly=True)
 @kernel(
     lambda: types.int64(
         signatures().potentials, signatures().augment, signatures().decode, signatures().parts, signatures().loss,
-        signatures().pack, _W, _I8, types.boolean, types.boolean, _I8, _F8, _F8, _F8, _I8, _I4, _F8,
+        signatures().pack, _W, _I8, types.boolean, types.boolean, _I8, _F8, _I4, _I4, _I4, _F8, _F8, _F8, _I8, _I4, _F8,
     )
 )  # fmt: skip
 def evaluate_batch(
-    potentials, augment, decode, parts, loss, pack, w, examples, with_risk, with_planes, sizes, slack, risk, plane_loss,
-    start, part, coef,
+    potentials, augment, decode, parts, loss, pack, w, examples, with_risk, with_planes, sizes, theta, out,
+    out_parts, true_parts, slack, risk, plane_loss, start, part, coef,
 ):  # fmt: skip
     """Slack, risk and most violated plane of every example.
 
     ``slack[k]`` is ``max_y Delta + <w, psi>`` and ``risk[k]`` the loss of the prediction for ``examples[k]``; its plane
     goes to ``part[start[k]:start[k + 1]]``. Returns the number of examples done (fewer when the pool is full).
     """
-    theta = np.empty(sizes[0])
     scratch = np.zeros(sizes[0])
-    out = np.empty(sizes[1], np.int32)
-    out_parts = np.empty(sizes[2], np.int32)
-    true_parts = np.empty(sizes[2], np.int32)
     target, target_start = pack.target, pack.target_start
     at = np.int64(0)
     start[0] = 0
@@ -44,7 +41,8 @@ def evaluate_batch(
         i = examples[k]
         potentials(pack, w, i, theta)
         if with_risk:
-            decode(pack, i, theta, out)
+            if np.isnan(decode(pack, i, theta, out)):
+                raise Astray
             risk[k] = loss(pack, i, out)
         # written out here, in passes and in structured steps: a function for it takes the pack by value, and passes
         # over classes took a tenth longer
@@ -52,14 +50,20 @@ def evaluate_batch(
         for q in range(target_start[i + 1] - first):
             out[q] = target[first + q]
         n_true = parts(pack, i, out, true_parts)
+        if parts_astray(n_true, true_parts, sizes[0]):
+            raise Astray
         score = 0.0
         for q in range(n_true):
             score -= theta[true_parts[q]]
         score += augment(pack, i, theta)
-        decode(pack, i, theta, out)
+        said = decode(pack, i, theta, out)
         n_out = parts(pack, i, out, out_parts)
+        if np.isnan(said) or has_nan(theta) or parts_astray(n_out, out_parts, sizes[0]):
+            raise Astray
         for q in range(n_out):
             score += theta[out_parts[q]]
+        if not np.isfinite(score):
+            raise Astray
         slack[k] = score
         plane_loss[k] = loss(pack, i, out)
         if with_planes:
@@ -100,17 +104,18 @@ def accumulate(features, pack, planes, examples, ids, scale, out):
             keys = np.empty(-n, np.int64)
             values = np.empty(-n)
             n = features(pack, examples[k], part, coef, m, keys, values)
+        if features_astray(n, keys, values, len(out)):
+            raise Astray
         for q in range(n):
             out[keys[q]] += scale[k] * values[q]
 
 
-@kernel(lambda: types.void(signatures().potentials_at, signatures().pack, _F8, PLANES, _I8, _I8, _I8, _F8))
-def best_cached(potentials_at, pack, w, planes, sizes, examples, ids, scores):
+@kernel(lambda: types.void(signatures().potentials_at, signatures().pack, _F8, PLANES, _I8, _F8, _I8, _I8, _F8))
+def best_cached(potentials_at, pack, w, planes, sizes, theta, examples, ids, scores):
     """The best cached plane of each example under ``w`` and its score.
 
     ``w`` is a writable array, as in the passes: for read-only ones the functions below would be compiled once more.
     """
-    theta = np.empty(sizes[0])
     scratch = np.zeros(sizes[0])
     head, following = planes.head, planes.next
     for k in range(len(examples)):
@@ -127,14 +132,16 @@ def best_cached(potentials_at, pack, w, planes, sizes, examples, ids, scores):
 
 
 @kernel(
-    lambda: types.void(signatures().potentials, signatures().decode, signatures().pack, _W, _I8, _I8, _I8, _I4, _F8)
+    lambda: types.void(
+        signatures().potentials, signatures().decode, signatures().pack, _W, _I8, _F8, _I4, _I8, _I4, _F8
+    )
 )
-def decode_batch(potentials, decode, pack, w, examples, sizes, start, outs, scores):
+def decode_batch(potentials, decode, pack, w, examples, theta, out, start, outs, scores):
     """Best outputs of the examples into ``outs[start[k]:start[k + 1]]``, and their scores."""
-    theta = np.empty(sizes[0])
-    out = np.empty(sizes[1], np.int32)
     for k in range(len(examples)):
         potentials(pack, w, examples[k], theta)
         scores[k] = decode(pack, examples[k], theta, out)
+        if np.isnan(scores[k]) or has_nan(theta):
+            raise Astray
         for q in range(start[k + 1] - start[k]):
             outs[start[k] + q] = out[q]

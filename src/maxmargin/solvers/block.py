@@ -18,6 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._compiled import compiled
+from .buffers import Astray, features_astray
 
 __all__ = ["AWAY", "PAIRWISE", "PLAIN", "block_step"]
 
@@ -154,6 +155,8 @@ def block_step(features, pack, w, average, weight_before, planes, i, c, scores, 
             keys = np.empty(-n, np.int64)
             values = np.empty(-n)
             n = features(pack, i, parts, coef, kept, keys, values)
+        if features_astray(n, keys, values, len(w)):
+            raise Astray
         step, growth = _step_along(keys, values, n, c, slope, limit, w, average, weight_before)
     if step <= 0.0:
         return 0.0

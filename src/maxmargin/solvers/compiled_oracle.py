@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,57 +12,191 @@ from numpy.typing import NDArray
 
 from ..errors import DataError, StructureError
 from ..structures.base import LARGEST, Encoded, Structure, losses_of_truths
+from ..structures.check_calls import Calls, check_pack
+from ..structures.check_report import Ledger, shown
 from ..structures.plain import check_losses, checked_loss, tell_example
 from . import batch, passes
+from .buffers import Astray, Buffers
 from .chunks import chunks, in_threads
 from .deadline import OutOfTime
-from .judge import planes_of
+from .judge import entries_of, overflow_of, planes_of
 from .oracle import Evaluation, Oracle, Work
 from .planes import Planes
 
-__all__ = ["CompiledOracle", "decode_all"]
+__all__ = ["CompiledOracle", "check_encoded", "decode_all"]
 
 Ints = NDArray[np.int64]
 Reals = NDArray[np.float64]
 _HELD_ENTRIES = 400_000
+_SIZES = ("n_examples", "n_weights", "n_potentials", "n_output", "n_parts")
 _PACKAGE = __name__.partition(".")[0]
-_Call = tuple[str, Callable[[], Any]]
-
-
-def _calls_of_prediction(
-    functions: Any, pack: Any, i: int, w: Reals, theta: Reals, out: NDArray[np.int32]
-) -> Iterator[_Call]:
-    """The calls, by the name of the function, that a prediction makes."""
-    yield "potentials", lambda: (functions.potentials(pack, w, i, theta), theta)[1]
-    yield "decode", lambda: functions.decode(pack, i, theta, out)
 
 
 @contextmanager
-def _telling(name: str, examples: Ints, calls: Callable[[int], Iterator[_Call]]) -> Iterator[None]:
-    """Name function and example in a note on what a compiled function of the structure ``name`` raises in a kernel.
+def _telling(structure: Structure, encoded: Encoded, w: Reals, examples: Ints, planes: Planes | None) -> Iterator[None]:
+    """Name function and example where a compiled function fails in a kernel.
 
-    A kernel does not say where it was when one of them failed: they are called again then, one by one.
+    A kernel does not say where it was: the functions are called again then, one by one.
+
+    Raises
+    ------
+    StructureError, DataError
+        Where a function left its arrays or gave what is none: names it and the example.
+    Exception
+        What a function raised, with a note.
     """
     try:
         yield
     except (DataError, StructureError, OutOfTime):
         raise
     except Exception as error:
-        for i in examples.tolist():
-            if failing := _first_to_fail(calls(i)):
-                tell_example(error, f"{name}.{failing}", i)
+        name = type(structure).__name__
+        # weights that are lost say nothing any more, and any example may have done it
+        lost = not np.isfinite(w).all()
+        for i in range(encoded.n_examples) if lost else examples.tolist():
+            replay = _Replay(structure, encoded, i)
+            try:
+                replay.run(np.zeros_like(w) if lost else w, planes)
+            except Exception as fault:
+                if isinstance(error, Astray):
+                    raise fault from None
+                tell_example(error, f"{name}.{replay.calls.latest}", i)
                 break
+        else:
+            if isinstance(error, Astray):
+                if lost:
+                    raise overflow_of(name, int(examples[0])) from None
+                raise StructureError(
+                    f"{name}: a compiled function wrote outside its arrays, or gave NaN or what does not exist, in one "
+                    "call but not when called again; it must keep nothing from call to call (run check_structure)"
+                ) from None
         raise
 
 
-def _first_to_fail(calls: Iterator[_Call]) -> str | None:
-    function = None
-    try:
-        for function, call in calls:  # noqa: B007
-            call()
-    except Exception:
-        return function
-    return None
+class _Replay:
+    """The calls that kernels make for one example, between guards, and a look at what each of them gives."""
+
+    def __init__(self, structure: Structure, encoded: Encoded, i: int) -> None:
+        self.structure, self.encoded, self.i, self.name = structure, encoded, i, type(structure).__name__
+        ledger = Ledger(self.name, ("functions", "buffers", "features", "compiled = Python"), raise_errors=True)
+        self.calls = Calls(structure, encoded, ledger, twins=False)
+
+    def run(self, w: Reals, planes: Planes | None) -> None:
+        """All calls, until one fails."""
+        try:
+            self._run(w, planes)
+        except StructureError as error:
+            if "check_structure" in str(error):
+                raise
+            raise StructureError(f"{error} (run check_structure)") from error.__cause__
+
+    def _run(self, w: Reals, planes: Planes | None) -> None:
+        calls, i, pack = self.calls, self.i, self.encoded.pack
+        theta = calls.potentials(i, w)
+        self._check_numbers(theta)
+        if not len(pack.target):  # a prediction
+            self._decoded(theta)
+            return
+        truth = true_vector(self.encoded, i)
+        checked_loss(calls.loss(i, truth), self.name, i, of_truth=True)
+        self._parts(truth)
+        out = self._decoded(theta)
+        self._parts(out)
+        checked_loss(calls.loss(i, out), self.name, i)
+        constant, theta = calls.augment(i, theta)
+        self._check_numbers(np.append(theta, constant))
+        out = self._decoded(theta)
+        found, count = np.unique(self._parts(out), return_counts=True)
+        checked_loss(calls.loss(i, out), self.name, i)
+        if not np.isfinite(theta[found]).all():
+            raise overflow_of(self.name, i)
+        self._features(found.astype(np.int32), count.astype(np.float64), w)
+        if planes is not None:
+            for p in planes_of(i, planes):
+                at = entries_of(planes, p)
+                self._features(planes.part[at], planes.coef[at], w)
+
+    def _check_numbers(self, values: Reals) -> None:
+        """Potentials may be minus infinity, for what is forbidden."""
+        odd = np.isnan(values) | (values == np.inf)
+        function = self.calls.latest
+        if odd.any():
+            if _is_ours(getattr(self.structure, function)):
+                raise overflow_of(self.name, self.i)
+            shown = "NaN" if np.isnan(values).any() else "infinity"
+            raise StructureError(f"{self.name}: {function} has returned {shown} at example {self.i}")
+
+    def _decoded(self, theta: Reals) -> NDArray[np.int32]:
+        score, out = self.calls.decode(self.i, theta)
+        if np.isnan(score):
+            self._check_numbers(np.array([score]))
+        return out
+
+    def _parts(self, out: NDArray[np.int32]) -> NDArray[np.int32]:
+        parts = self.calls.parts(self.i, out)
+        self._check_range(parts, self.encoded.n_potentials, "potential", f", of the output {shown(out.tolist())}")
+        return parts
+
+    def _features(self, parts: NDArray[np.int32], coef: Reals, w: Reals) -> None:
+        keys, values = self.calls.features(self.i, parts, coef)
+        self._check_range(keys, self.encoded.n_weights, "feature index")
+        self._check_numbers(np.abs(values))
+        self._check_numbers(self.calls.potentials_at(self.i, w, parts))
+
+    def _check_range(self, numbers: NDArray[Any], size: int, what: str, where: str = "") -> None:
+        for number in numbers[(numbers < 0) | (numbers >= size)][:1]:
+            raise StructureError(
+                f"{self.name}: {self.calls.latest} of example {self.i}: {what} {number} is outside 0..{size - 1}{where}"
+            )
+
+
+def _is_ours(function: Any) -> bool:
+    """Whether a function is the library's own."""
+    return str(getattr(function, "__module__", "")).startswith(f"{_PACKAGE}.")
+
+
+def true_vector(encoded: Encoded, i: int) -> NDArray[np.int32]:
+    """True output of an example, in a buffer of the length that functions get."""
+    out = np.zeros(encoded.n_output, np.int32)
+    target = encoded.pack.target[encoded.pack.target_start[i] : encoded.pack.target_start[i + 1]]
+    out[: len(target)] = target
+    return out
+
+
+def check_encoded(structure: Structure, encoded: Any) -> None:
+    """Refuse what kernels could not take from ``encode``.
+
+    Raises
+    ------
+    StructureError
+        Names what is wrong.
+    """
+    _check_form(structure, encoded)
+    _check_arrays(structure, encoded)
+
+
+def _check_arrays(structure: Structure, encoded: Encoded) -> None:
+    check_pack(encoded, Ledger(type(structure).__name__, ("functions",), raise_errors=True))
+
+
+def _check_form(structure: Structure, encoded: Any) -> None:
+    name = type(structure).__name__
+    if not isinstance(encoded, Encoded):
+        raise StructureError(
+            f"{name}: encode returned an object of type {type(encoded).__name__}; it must return an Encoded (run "
+            "check_structure)"
+        )
+    for size in _SIZES:
+        value = getattr(encoded, size)
+        if not isinstance(value, int | np.integer) or value < 0:
+            raise StructureError(
+                f"{name}: encode gives {size} = {value!r}; it must be an integer, at least 0 (run check_structure)"
+            )
+    n = encoded.pack.row_start.shape[1] - 1
+    if len(encoded.pack.groups) and n != encoded.n_examples:
+        raise StructureError(
+            f"{name}: encode gives n_examples = {encoded.n_examples}, but rows of {n} (run check_structure)"
+        )
 
 
 class CompiledOracle(Oracle):
@@ -71,7 +206,9 @@ class CompiledOracle(Oracle):
         missing = structure.missing()
         if missing:
             raise StructureError(f"{type(structure).__name__} lacks the compiled function {missing[0]!r}")
+        _check_form(structure, encoded)
         self.name = type(structure).__name__
+        self.structure, self.encoded = structure, replace(encoded, extra={})
         self.exact = bool(structure.exact)
         self.n_examples, self.n_weights = encoded.n_examples, encoded.n_weights
         self.pack = encoded.pack
@@ -103,7 +240,8 @@ class CompiledOracle(Oracle):
                 f"{self.name}: example {k}: the true output has {lengths[k]} entries, but encode gives n_output = "
                 f"{self.sizes[1]} (run check_structure)"
             )
-        if str(self.loss.__module__).startswith(f"{_PACKAGE}."):
+        _check_arrays(self.structure, self.encoded)
+        if _is_ours(self.loss):
             return  # the library's are 0 at the truth, and loading this kernel takes 45 ms
         for run in chunks(np.arange(self.n_examples)):
             losses = np.empty(len(run))
@@ -111,46 +249,18 @@ class CompiledOracle(Oracle):
                 losses_of_truths(self.loss, self.pack, run, int(self.sizes[1]), losses)
             check_losses(losses, self.name, run, of_truth=True)
 
-    def telling(self, w: Reals, examples: Ints) -> AbstractContextManager[None]:
-        """A note on what compiled functions raise in a kernel: which one, and at which of the examples."""
-        return _telling(self.name, examples, lambda i: self._calls(i, w))
+    def telling(self, w: Reals, examples: Ints, planes: Planes | None = None) -> AbstractContextManager[None]:
+        """Where compiled functions fail in a kernel, say which one, and at which of the examples.
 
-    def _calls(self, i: int, w: Reals) -> Iterator[_Call]:
-        """The calls that kernels make for an example, in whose answers there should be no NaN."""
-        theta, out, truth = np.zeros(int(self.sizes[0])), np.zeros(int(self.sizes[1]), np.int32), self._true_output(i)
-        yield "loss", lambda: self.loss(self.pack, i, truth)
-        yield "parts", lambda: self._parts(i, truth)[1]
-        yield from _calls_of_prediction(self, self.pack, i, w, theta, out)
-        yield "loss", lambda: self.loss(self.pack, i, out)
-        yield "augment", lambda: np.append(theta, self.augment(self.pack, i, theta))
-        yield "decode", lambda: self.decode(self.pack, i, theta, out)
-        yield "loss", lambda: self.loss(self.pack, i, out)
-        yield "parts", lambda: self._parts(i, out)[1]
-        parts, count = self._parts(i, out)
-        yield "features", lambda: self._size(i, w, parts, count)[1]
-        yield "potentials_at", lambda: (self.potentials_at(self.pack, w, i, parts, len(parts), theta), theta[parts])[1]
-
-    def _source_of_nan(self, i: int, w: Reals) -> str:
-        lost = bool(np.isnan(w).any())  # then any example may have done it
-        for k in range(self.n_examples) if lost else (i,):
-            for name, call in self._calls(k, np.zeros_like(w) if lost else w):
-                if np.isnan(np.asarray(call(), np.float64)).any():
-                    return f"{name} has returned NaN at example {k}"
-        return ""
-
-    def _check_numbers(self, work: Work) -> None:
-        """Refuse NaN of the structure's functions in the figures of a pass; other figures overflow for the loop."""
-        if np.isnan(work.state).any() and (source := self._source_of_nan(0, work.w)):
-            raise StructureError(f"{self.name}: {source} (run check_structure)")
-
-    def _true_output(self, i: int) -> NDArray[np.int32]:
-        out = np.zeros(int(self.sizes[1]), np.int32)
-        target = self.pack.target[self.pack.target_start[i] : self.pack.target_start[i + 1]]
-        out[: len(target)] = target
-        return out
+        Parameters
+        ----------
+        planes : Planes, optional
+            Those that the kernel looks at.
+        """
+        return _telling(self.structure, self.encoded, w, examples, planes)
 
     def _truth(self, i: int) -> tuple[NDArray[np.int32], Reals]:
-        return self._parts(i, self._true_output(i))
+        return self._parts(i, true_vector(self.encoded, i))
 
     def _parts(self, i: int, out: NDArray[np.int32]) -> tuple[NDArray[np.int32], Reals]:
         """Different parts of an output, each with its number."""
@@ -175,12 +285,13 @@ class CompiledOracle(Oracle):
         n = len(examples)
         room = 2 * int(self.sizes[2]) * n if planes else 0
         slack, risks, losses, start = np.zeros(n), np.zeros(n), np.empty(n), np.zeros(n + 1, np.int64)
-        part, coef = np.empty(room, np.int32), np.empty(room)
+        part, coef, buffers = np.empty(room, np.int32), np.empty(room), Buffers(self.sizes)
         with self.telling(w, examples):
             batch.evaluate_batch(
                 self.potentials, self.augment, self.decode, self.parts, self.loss, self.pack, w, examples, risk, planes,
-                self.sizes, slack, risks, losses, start, part, coef,
+                self.sizes, *buffers.all, slack, risks, losses, start, part, coef,
             )  # fmt: skip
+            buffers.check()
         return slack, risks, losses, start, part, coef
 
     def evaluate(
@@ -239,19 +350,20 @@ class CompiledOracle(Oracle):
 
     def frank_wolfe(self, work: Work, order: Ints) -> None:
         keys, values = self._buffers()
+        room = Buffers(self.sizes)
         for run in chunks(order, self.deadline):
             done = 0
             while done < len(run):
-                with self.telling(work.w, run[done:]):
+                with self.telling(work.w, run[done:], work.planes):
                     done += passes.frank_wolfe_pass(
                         self.potentials, self.augment, self.decode, self.parts, self.loss, self.features, self.pack,
                         work.w, work.average, work.planes, run[done:], work.c, work.rule, work.stamp, self.sizes,
-                        work.state, work.gaps, keys, values,
+                        *room.all, work.state, work.gaps, keys, values,
                     )  # fmt: skip
+                    room.check()
                 if done < len(run):
                     work.extend(4 * int(self.sizes[2]))
             self._check_planes(work, run)
-            self._check_numbers(work)
         self._check_violations(work)
 
     def _check_planes(self, work: Work, run: Ints) -> None:
@@ -264,26 +376,26 @@ class CompiledOracle(Oracle):
                 checked_loss(float(work.planes.loss[p]), self.name, i)
 
     def perceptron(self, w: Reals, average: Reals, order: Ints, s: Reals, state: Reals) -> int:
-        mistakes = 0
+        mistakes, room = 0, Buffers(self.sizes)
         for run in chunks(order, self.deadline):
             with self.telling(w, run):
                 mistakes += passes.perceptron_pass(
                     self.potentials, self.decode, self.parts, self.features, self.pack, w, average, run, s, self.sizes,
-                    state,
+                    *room.all, state,
                 )  # fmt: skip
+                room.check()
         return mistakes
 
     def sweep(self, work: Work, order: Ints) -> None:
-        with self.telling(work.w, order):
+        with self.telling(work.w, order, work.planes):
             super().sweep(work, order)
-        self._check_numbers(work)
 
     def add_planes(self, planes: Planes, examples: Ints, ids: Ints, scale: Reals, out: Reals) -> None:
-        with self.telling(np.zeros(self.n_weights), examples):
+        with self.telling(np.zeros(self.n_weights), examples, planes):
             super().add_planes(planes, examples, ids, scale, out)
 
     def best_cached(self, w: Reals, planes: Planes, examples: Ints) -> tuple[Ints, Reals]:
-        with self.telling(w, examples):
+        with self.telling(w, examples, planes):
             return super().best_cached(w, planes, examples)
 
 
@@ -309,16 +421,14 @@ def decode_all(
     sizes = np.array([encoded.n_potentials, encoded.n_output, encoded.n_parts], np.int64)
     start = np.array(start, np.int64)
 
-    def calls(i: int) -> Iterator[_Call]:
-        theta, out = np.zeros(encoded.n_potentials), np.zeros(encoded.n_output, np.int32)
-        return _calls_of_prediction(structure, encoded.pack, i, w, theta, out)
-
     def run(lo: int, hi: int) -> None:
-        with _telling(type(structure).__name__, np.arange(lo, hi), calls):
+        with _telling(structure, encoded, w, np.arange(lo, hi), None):
+            room = Buffers(sizes)
             batch.decode_batch(
-                structure.potentials, structure.decode, encoded.pack, w, np.arange(lo, hi), sizes, start[lo : hi + 1],
-                outs, scores[lo:hi],
+                structure.potentials, structure.decode, encoded.pack, w, np.arange(lo, hi), room.theta, room.out,
+                start[lo : hi + 1], outs, scores[lo:hi],
             )  # fmt: skip
+            room.check()
 
     for _ in in_threads(run, encoded.n_examples, n_jobs, encoded.n_examples):
         pass

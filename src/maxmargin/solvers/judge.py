@@ -23,7 +23,7 @@ from .planes import Planes
 if TYPE_CHECKING:
     from .oracle import Work
 
-__all__ = ["Judge", "entries_of", "planes_of"]
+__all__ = ["Judge", "entries_of", "overflow_of", "planes_of"]
 
 Ints = NDArray[np.int64]
 Reals = NDArray[np.float64]
@@ -119,10 +119,6 @@ class Judge(ABC):
     def _found(self, i: int, w: Reals) -> tuple[NDArray[np.int32], Reals]:
         """The plane of the output that the loss-augmented decoder finds."""
 
-    def _source_of_nan(self, i: int, w: Reals) -> str:
-        """Which function of the structure returns NaN at example ``i``, for messages; empty if none does."""
-        return ""
-
     def _reason(self, excess: float, m: int, size: float) -> str:
         """Why it may be that an output is worse by ``excess``, for messages."""
         if excess <= np.sqrt(m) * _EPSILON_32 * size:  # errors of either sign, as they come
@@ -147,12 +143,7 @@ class Judge(ABC):
         check_losses(losses, self.name, examples)
         check_losses(risks, self.name, examples)
         if not np.isfinite(slack).all():
-            i = int(examples[int(np.flatnonzero(~np.isfinite(slack))[0])])
-            source = self._source_of_nan(i, w)
-            raise DataError(
-                f"{self.name}: the score of example {i} overflowed; scale the features down (values of about 1 are "
-                f"best), and see that none is NaN{'; ' if source else ''}{source} (run check_structure)"
-            )
+            raise overflow_of(self.name, int(examples[int(np.flatnonzero(~np.isfinite(slack))[0])]))
         if self.exact:
             near = _NEAR * (float(losses.max(initial=0.0)) + float(np.abs(slack).max(initial=0.0)))
             for k in self._doubtful(-slack, near):
@@ -173,6 +164,14 @@ class Judge(ABC):
                         f"not the maximum{reason}; {_HINT}"
                     )
         return np.maximum(slack, 0.0)
+
+
+def overflow_of(name: str, i: int) -> DataError:
+    """What is said of an example of the structure ``name`` whose score is not finite."""
+    return DataError(
+        f"{name}: the score of example {i} overflowed; scale the features down (values of about 1 are best), and see "
+        "that none is NaN (run check_structure)"
+    )
 
 
 def planes_of(i: int, planes: Planes) -> Iterator[int]:

@@ -359,8 +359,8 @@ class _Loop:
     def _passes(self, run: Run) -> Status:
         warm = self.task.warm
         again = warm is not None and warm.planes is not None and run.planes() is not None
-        # after a fit to the same data with another C the start is hardly ever good enough for the tolerance, unless that
-        # fit had gone beyond it, as methods with costly passes do
+        # after a fit to the same data with another C the start is hardly ever good enough, unless that fit went beyond
+        # the tolerance, as methods with costly passes do
         skipped = run.cheap_passes and self._moved
         if warm is not None and (again or warm.beta is not None) and self.max_passes > 3 and not skipped:
             # the dual point of an earlier fit may be good enough as it is

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ..structures.base import Encoded, Structure
 from ..structures.plain import check_is_structure
 from . import batch, passes
+from .buffers import Buffers
 from .chunks import chunks
 from .deadline import Deadline
 from .judge import Judge
@@ -143,11 +144,13 @@ class Oracle(Judge):
     def sweep(self, work: Work, order: Ints) -> None:
         """One pass of steps over ``order`` on cached planes alone."""
         keys, values = self._buffers()
+        room = Buffers(self.sizes)
         for run in chunks(order, self.deadline):
             passes.sweep(
                 self.potentials_at, self.features, self.pack, work.w, work.average, work.planes, run, work.c, work.rule,
-                work.stamp, self.sizes, work.state, work.gaps, keys, values,
+                work.stamp, self.sizes, room.theta, work.state, work.gaps, keys, values,
             )  # fmt: skip
+            room.check()
 
     def add_planes(self, planes: Planes, examples: Ints, ids: Ints, scale: Reals, out: Reals) -> None:
         """``out += sum_k scale[k] psi(ids[k])``."""
@@ -157,12 +160,14 @@ class Oracle(Judge):
 
     def best_cached(self, w: Reals, planes: Planes, examples: Ints) -> tuple[Ints, Reals]:
         """Best cached plane of each example under ``w``, and its score."""
-        ids, scores = np.empty(len(examples), np.int64), np.empty(len(examples))
+        ids, scores, room = np.empty(len(examples), np.int64), np.empty(len(examples)), Buffers(self.sizes)
         for run in chunks(np.arange(len(examples)), self.deadline):
             part = slice(run[0], run[-1] + 1)
             batch.best_cached(
-                self.potentials_at, self.pack, w, planes, self.sizes, examples[part], ids[part], scores[part]
-            )
+                self.potentials_at, self.pack, w, planes, self.sizes, room.theta, examples[part], ids[part],
+                scores[part],
+            )  # fmt: skip
+            room.check()
         return ids, scores
 
     def _buffers(self) -> tuple[Ints, Reals]:

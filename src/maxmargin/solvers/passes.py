@@ -13,6 +13,7 @@ from .._compiled import BITS, array, compiled, kernel, list_nonzero, prefetch
 from ..structures.base import signatures
 from ..structures.plain import PlainData
 from .block import block_step
+from .buffers import Astray, features_astray, has_nan, parts_astray
 from .planes import PLANES, Planes, cached_scores, insert, score_of, scores_of, write_difference
 
 __all__ = [
@@ -88,20 +89,17 @@ def _finish(features, pack, w, average, planes, i, c, scores, oracle, rule, stam
     lambda: types.int64(
         signatures().potentials, signatures().augment, signatures().decode, signatures().parts, signatures().loss,
         signatures().features, signatures().pack, array(types.float64), array(types.float64), PLANES,
-        array(types.int64), array(types.float64), types.int64, types.int64, array(types.int64), array(types.float64),
+        array(types.int64), array(types.float64), types.int64, types.int64, array(types.int64),
+        array(types.float64), array(types.int32), array(types.int32), array(types.int32), array(types.float64),
         array(types.float64), array(types.int64), array(types.float64),
     )
 )  # fmt: skip
 def frank_wolfe_pass(
-    potentials, augment, decode, parts, loss, features, pack, w, average, planes, order, c, rule, stamp, sizes, state,
-    gaps, keys, values,
+    potentials, augment, decode, parts, loss, features, pack, w, average, planes, order, c, rule, stamp, sizes, theta,
+    out, out_parts, true_parts, state, gaps, keys, values,
 ):  # fmt: skip
     """Visit ``order``: call the loss-augmented decoder, add its plane, take one exact step."""
-    theta = np.empty(sizes[0])
     scratch = np.zeros(sizes[0])
-    out = np.empty(sizes[1], np.int32)
-    out_parts = np.empty(sizes[2], np.int32)
-    true_parts = np.empty(sizes[2], np.int32)
     part = np.empty(2 * sizes[2], np.int32)
     coef = np.empty(2 * sizes[2])
     scores = np.empty(16)
@@ -128,14 +126,20 @@ def frank_wolfe_pass(
         for q in range(target_start[i + 1] - first):
             out[q] = target[first + q]
         n_true = parts(pack, i, out, true_parts)
+        if parts_astray(n_true, true_parts, sizes[0]):
+            raise Astray
         score = 0.0
         for q in range(n_true):
             score -= theta[true_parts[q]]
         score += augment(pack, i, theta)
-        decode(pack, i, theta, out)
+        said = decode(pack, i, theta, out)
         n_out = parts(pack, i, out, out_parts)
+        if np.isnan(said) or has_nan(theta) or parts_astray(n_out, out_parts, sizes[0]):
+            raise Astray
         for q in range(n_out):
             score += theta[out_parts[q]]
+        if not np.isfinite(score):
+            raise Astray
         m = write_difference(out_parts, n_out, true_parts, n_true, scratch, part, coef)
         known = counts[0]
         oracle = insert(planes, i, part, coef, m, loss(pack, i, out), stamp)
@@ -153,14 +157,15 @@ def frank_wolfe_pass(
     lambda: types.void(
         signatures().potentials_at, signatures().features, signatures().pack, array(types.float64),
         array(types.float64), PLANES, array(types.int64), array(types.float64), types.int64, types.int64,
-        array(types.int64), array(types.float64), array(types.float64), array(types.int64), array(types.float64),
+        array(types.int64), array(types.float64), array(types.float64), array(types.float64), array(types.int64),
+        array(types.float64),
     )
 )  # fmt: skip
 def sweep(
-    potentials_at, features, pack, w, average, planes, order, c, rule, stamp, sizes, state, gaps, keys, values
+    potentials_at, features, pack, w, average, planes, order, c, rule, stamp, sizes, theta, state, gaps, keys,
+    values,
 ):  # fmt: skip
     """Visit ``order`` with the cached planes alone: no call of the decoder."""
-    theta = np.empty(sizes[0])
     scratch = np.zeros(sizes[0])
     for k in range(len(order)):
         i = order[k]
@@ -266,16 +271,14 @@ def _prefetch_planes(planes, i):
     lambda: types.int64(
         signatures().potentials, signatures().decode, signatures().parts, signatures().features, signatures().pack,
         array(types.float64), array(types.float64), array(types.int64), array(types.float64), array(types.int64),
-        array(types.float64),
+        array(types.float64), array(types.int32), array(types.int32), array(types.int32), array(types.float64),
     )
 )  # fmt: skip
-def perceptron_pass(potentials, decode, parts, features, pack, w, average, order, s, sizes, state):
+def perceptron_pass(
+    potentials, decode, parts, features, pack, w, average, order, s, sizes, theta, out, out_parts, true_parts, state
+):  # fmt: skip
     """Visit ``order``: ``w += s_i (phi(x_i, y_i) - phi(x_i, yhat))`` at every mistake; returns the mistakes made."""
-    theta = np.empty(sizes[0])
     scratch = np.zeros(sizes[0])
-    out = np.empty(sizes[1], np.int32)
-    out_parts = np.empty(sizes[2], np.int32)
-    true_parts = np.empty(sizes[2], np.int32)
     part = np.empty(2 * sizes[2], np.int32)
     coef = np.empty(2 * sizes[2])
     keys = np.empty(1024, np.int64)
@@ -284,12 +287,16 @@ def perceptron_pass(potentials, decode, parts, features, pack, w, average, order
     for k in range(len(order)):
         i = order[k]
         potentials(pack, w, i, theta)
-        decode(pack, i, theta, out)
+        said = decode(pack, i, theta, out)
         n_out = parts(pack, i, out, out_parts)
+        if np.isnan(said) or has_nan(theta) or parts_astray(n_out, out_parts, sizes[0]):
+            raise Astray
         size = pack.target_start[i + 1] - pack.target_start[i]
         for q in range(size):
             out[q] = pack.target[pack.target_start[i] + q]
         n_true = parts(pack, i, out, true_parts)
+        if parts_astray(n_true, true_parts, sizes[0]):
+            raise Astray
         m = write_difference(out_parts, n_out, true_parts, n_true, scratch, part, coef)
         if m > 0:
             mistakes += 1
@@ -298,6 +305,8 @@ def perceptron_pass(potentials, decode, parts, features, pack, w, average, order
                 keys = np.empty(-n, np.int64)
                 values = np.empty(-n)
                 n = features(pack, i, part, coef, m, keys, values)
+            if features_astray(n, keys, values, len(w)):
+                raise Astray
             for q in range(n):
                 w[keys[q]] -= s[i] * values[q]
                 if len(average) > 0:

@@ -14,6 +14,7 @@ from numba import types
 from numpy.typing import NDArray
 
 from .._compiled import array, compiled, kernel
+from .buffers import Astray
 
 __all__ = [
     "GROWING",
@@ -276,4 +277,8 @@ def cached_scores(potentials_at, pack, w, planes, i, theta, scratch):
     for q in range(m):
         scratch[need[q]] = 0.0
     potentials_at(pack, w, i, need, m, theta)
-    return scores_of(planes, i, theta)
+    scores = scores_of(planes, i, theta)
+    for k in range(len(scores)):
+        if np.isnan(scores[k]):
+            raise Astray
+    return scores

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from .._compiled import array, compiled, kernel
 from ..structures.base import signatures
+from .buffers import Buffers, features_astray, has_nan, parts_astray
 from .compiled_oracle import CompiledOracle
 from .objective import Objective
 from .planes import write_difference
@@ -41,23 +42,21 @@ def _longer(keys, values, at, size):
     lambda: types.int64(
         signatures().potentials, signatures().augment, signatures().decode, signatures().parts, signatures().loss,
         signatures().features, signatures().pack, array(types.float64), array(types.int64), types.int64,
-        array(types.float64, 2), types.float64, types.boolean, array(types.int64), array(types.float64),
+        array(types.float64, 2), types.float64, types.boolean, array(types.int64),
+        array(types.float64), array(types.int32), array(types.int32), array(types.int32), array(types.float64),
         array(types.float64), array(types.float64), array(types.float64),
     )
 )  # fmt: skip
 def structured_steps(
-    potentials, augment, decode, parts, loss, features, pack, c, order, size, plan, radius, exact, sizes, u, z, a, state
+    potentials, augment, decode, parts, loss, features, pack, c, order, size, plan, radius, exact, sizes, theta, out,
+    out_parts, true_parts, u, z, a, state,
 ):  # fmt: skip
     """One step for every ``size`` examples of ``order``; ``a`` takes up their planes, slopes and last the offset.
 
-    Returns the number of steps done: it stops before one in which a loss or a slack is none, which is for Python to
-    say.
+    Returns the number of steps done: it stops before one in which a loss or a slack is none, or a function goes astray,
+    which is for Python to say.
     """
-    theta = np.empty(sizes[0])
     scratch = np.zeros(sizes[0])
-    out = np.empty(sizes[1], np.int32)
-    out_parts = np.empty(sizes[2], np.int32)
-    true_parts = np.empty(sizes[2], np.int32)
     part = np.empty(2 * sizes[2], np.int32)
     coef = np.empty(2 * sizes[2])
     keys, values = np.empty(_BUFFER, np.int64), np.empty(_BUFFER)
@@ -73,12 +72,16 @@ def structured_steps(
             for q in range(length):
                 out[q] = pack.target[pack.target_start[i] + q]
             n_true = parts(pack, i, out, true_parts)
+            if parts_astray(n_true, true_parts, sizes[0]):
+                return step
             slack = 0.0
             for q in range(n_true):
                 slack -= theta[true_parts[q]]
             slack += augment(pack, i, theta)
-            decode(pack, i, theta, out)
+            said = decode(pack, i, theta, out)
             n_out = parts(pack, i, out, out_parts)
+            if np.isnan(said) or has_nan(theta) or parts_astray(n_out, out_parts, sizes[0]):
+                return step
             for q in range(n_out):
                 slack += theta[out_parts[q]]
             delta = loss(pack, i, out)
@@ -92,6 +95,8 @@ def structured_steps(
             if n < 0:
                 keys, values = _longer(keys, values, at, at - n)
                 n = features(pack, i, part, coef, m, keys[at:], values[at:])
+            if features_astray(n, keys[at:], values[at:], len(u)):
+                return step
             largest = 0.0
             product, sum_of_sizes = 0.0, delta
             for q in range(at, at + n):
@@ -141,15 +146,16 @@ class StructuredSteps(ScaledWeights):
         """Steps along a plan, each with ``size`` examples of ``order`` (the last one may have fewer)."""
         task = self.objective.task
         oracle: CompiledOracle = task.oracle
-        done = 0
+        done, room = 0, Buffers(oracle.sizes)
         while done < len(plan):
             rest = order[done * size :]
             with oracle.telling(self.u, rest):  # the weights but for their factor, which does not matter to a fault
                 done += structured_steps(
                     oracle.potentials, oracle.augment, oracle.decode, oracle.parts, oracle.loss, oracle.features,
-                    oracle.pack, task.c, rest, size, plan[done:], self.radius, oracle.exact, oracle.sizes, self.u,
-                    self.z, self.a, self.state,
+                    oracle.pack, task.c, rest, size, plan[done:], self.radius, oracle.exact, oracle.sizes,
+                    *room.all, self.u, self.z, self.a, self.state,
                 )  # fmt: skip
+                room.check()
             if done < len(plan):
                 self._step(order[done * size : (done + 1) * size], *plan[done])
                 done += 1

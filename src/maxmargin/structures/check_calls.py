@@ -24,7 +24,7 @@ _ARGUMENTS = {
 }  # fmt: skip
 _GUARD = 1024
 _READ_ONLY = "writes to w or to the pack, which are read-only; it may write to its buffers only"
-_MARKS = {"f": -8.765e99, "i": -87654321}
+_MARKS = {"f": np.nan, "i": -87654321}
 _SIZES = {
     "theta": "n_potentials", "out": "n_output", "parts": "n_parts", "keys": "the length it asks for",
     "values": "the length it asks for",
@@ -33,7 +33,7 @@ _SIZES = {
 
 @dataclass
 class _Buffer:
-    """An array between what a function may touch and a guard that it may not."""
+    """An array between guards that a function may not touch."""
 
     name: str
     whole: NDArray[Any]
@@ -42,8 +42,8 @@ class _Buffer:
 
     @classmethod
     def of(cls, name: str, values: Any, dtype: Any, *, keep: bool = False) -> _Buffer:
-        whole = np.full(len(values) + _GUARD, _MARKS[np.dtype(dtype).kind], dtype)
-        whole[: len(values)] = values
+        whole = np.full(len(values) + 2 * _GUARD, _MARKS[np.dtype(dtype).kind], dtype)
+        whole[_GUARD:-_GUARD] = values
         return cls(name, whole, keep)
 
     def fresh(self) -> _Buffer:
@@ -51,24 +51,31 @@ class _Buffer:
 
     @property
     def view(self) -> NDArray[Any]:
-        return self.whole[:-_GUARD]
+        return self.whole[_GUARD:-_GUARD]
 
     @property
     def overrun(self) -> int | None:
-        """First entry written behind the end, or None."""
-        written = np.flatnonzero(self.whole[-_GUARD:] != _MARKS[self.whole.dtype.kind])
-        return len(self.view) + int(written[0]) if len(written) else None
+        """The entry next to the array that was written outside of it, or None."""
+        mark, size = _MARKS[self.whole.dtype.kind], len(self.view)
+        written = np.flatnonzero(~np.isnan(self.whole) if np.isnan(mark) else self.whole != mark) - _GUARD
+        written = written[(written < 0) | (written >= size)]
+        if len(written) and not size:
+            return 0  # NumPy does not say where an empty array stands
+        return int(written[np.argmin(np.abs(written - size / 2))]) if len(written) else None
 
 
 class Calls:
     """The functions of one structure over its encoded examples, in terms of plain arrays.
 
     Every call goes through the Python source first, where an index outside an array is an error, then through the
-    compiled function with guards behind its buffers; ``twin=False`` leaves the former out.
+    compiled function with guards around its buffers; ``twin=False`` and ``twins=False`` leave the former out.
     """
 
-    def __init__(self, structure: Structure, encoded: Encoded, ledger: Ledger) -> None:
-        self.encoded, self.ledger = encoded, ledger
+    latest = ""
+    """Name of the function called last."""
+
+    def __init__(self, structure: Structure, encoded: Encoded, ledger: Ledger, *, twins: bool = True) -> None:
+        self.encoded, self.ledger, self._twins = encoded, ledger, twins
         self._fast = {name: getattr(structure, name) for name in FUNCTIONS}
         self._source = {name: getattr(function, "py_func", None) for name, function in self._fast.items()}
         if not any(self._source.values()):
@@ -140,8 +147,8 @@ class Calls:
     # --- one call
 
     def _run(self, name: str, i: int, twin: bool, *args: Any) -> tuple[Any, dict[str, NDArray[Any]]]:
-        fast = self._fast[name]
-        source = self._source[name] if twin else None
+        self.latest, fast = name, self._fast[name]
+        source = self._source[name] if twin and self._twins else None
         if source is None:
             return self._guarded(fast, name, i, args)
         expected, wanted = self._guarded(source, name, i, args)
