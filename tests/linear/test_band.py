@@ -248,3 +248,51 @@ def test_a_band_narrowed_too_early_costs_time_only(monkeypatch: pytest.MonkeyPat
     found = task.objective(run.weights())
     assert found == pytest.approx(other, rel=2e-7)
     assert run.dual() >= found * (1 - 2e-7)
+
+
+def rare(C: float, seed: int = 0) -> LinearTask:
+    """Of many rows on a grid 20 are of the other class, and have a hundred times the weight."""
+    rng = np.random.default_rng(0)
+    rows = np.round(rng.normal(size=(100_000, 20)))
+    y = np.full(100_000, -1.0)
+    rows[:20] += 1.0
+    y[:20] = 1.0
+    return task_of(hinge(y, C * np.where(y > 0.0, 100.0, 1.0)), rows, tol=1e-3, seed=seed)
+
+
+@pytest.mark.parametrize("C", [1.0, 100.0])
+def test_a_rare_class(C: float) -> None:
+    """The weights of a sample are far from optimal on all rows, and make no start."""
+    for seed in range(6):
+        found = run_to_tolerance(rare(C, seed), InteriorPoint(), max_passes=200).certificate
+        assert found.status is Status.CONVERGED
+        assert found.passes < 40, seed
+
+
+@pytest.mark.parametrize("ahead", [1.0, 1e3])
+def test_all_rows_begin_at_the_best_weights_unless_they_went_astray(ahead: float) -> None:
+    run = BandRun(task_of(hinge(Y, WEIGHT), tol=1e-4))
+    while not run.bands:
+        run.advance()
+    run.ahead, best = ahead, run.point.copy()
+    run._go_whole()
+    assert run.whole is not None
+    assert np.array_equal(run.whole.w, best) == (ahead == 1.0)
+    assert any(run.advance().gap <= 1e-4 * run.dual() for _ in range(50))
+
+
+def test_heavy_rows_are_in_the_sample_each_for_itself() -> None:
+    """Twenty rows that weigh as much as all others, with labels of their own."""
+    rng = np.random.default_rng(9)
+    heavy = rng.choice(N, 20, replace=False)
+    weight, y = WEIGHT.copy(), Y.copy()
+    weight[heavy] *= 2e3
+    y[heavy] *= -1.0
+    for seed in range(3):
+        task = task_of(hinge(y, weight), tol=1e-3, seed=seed)
+        upper = np.asarray(BandRun(task).inner.terms.upper)
+        assert np.isin(weight[heavy], upper[:, 0]).all()
+        assert upper.sum() == pytest.approx(weight.sum(), rel=0.1)
+        found = run_to_tolerance(task, InteriorPoint(), max_passes=200).certificate
+        assert found.status is Status.CONVERGED
+        assert found.passes < 20, seed

@@ -38,6 +38,8 @@ _ITERATIONS = 25
 # that they will not suffice; and how many, evaluations included, are the last whatever is believed
 _MOST, _LATE, _LAST = 1000, 250, 900
 _WIDEST = 4000
+# see multiclass_first_look; no more passes than leave enough for either way
+_TRIED, _TRIED_MOST = 0.25, 500
 # when shrunk rows are taken back the gap jumps for a pass or two: later on, one slow look does not decide
 _IN_A_ROW, _EARLY = 3, 32
 _LESS = 0.99
@@ -75,9 +77,9 @@ class Automatic:
         """Begin a run."""
         if isinstance(task, MulticlassTask):
             budget = multiclass_in_passes(task)
-            # by then leaps between the passes have shown what they bring, at a quarter of what the other way costs
-            look = _LATE if budget > _MOST else _FIRST_LOOK
-            return Switching(task, CrammerSinger(), MulticlassInteriorPoint(), budget, first_look=look)
+            return Switching(
+                task, CrammerSinger(), MulticlassInteriorPoint(), budget, first_look=multiclass_first_look(task, budget)
+            )
         if isinstance(task.terms, Terms):
             budget = interior_point_in_passes(task)
             if task.terms.squared and budget == math.inf:  # too many features for the one, not for the other
@@ -237,6 +239,19 @@ def interior_point_in_passes(task: LinearTask) -> float:
     Beside the matrix the products with the rows take five (measured, one core).
     """
     return _ITERATIONS * (passes_for_matrix(task.rows) + 5.0) * (COST if suits(task) else 1.0)
+
+
+def multiclass_first_look(task: MulticlassTask, budget: float) -> int:
+    """From which pass on slow progress is believed, of several classes; the other way costs ``budget`` of them.
+
+    Leaps between the passes end suddenly where features outnumber rows, and before that the gap may stand still for
+    hundreds of passes: what is left of them no rate tells, so a share of what the other way costs is spent to see.
+    """
+    n, d = task.rows.shape
+    if n < d:
+        return int(max(_FIRST_LOOK, min(_TRIED * budget, _TRIED_MOST)))
+    # by then leaps have shown what they bring, at a quarter of what the other way costs
+    return _LATE if budget > _MOST else _FIRST_LOOK
 
 
 def multiclass_in_passes(task: MulticlassTask) -> float:

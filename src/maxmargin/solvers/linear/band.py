@@ -53,6 +53,10 @@ _SURE, _MUCH, _FEW = 5e-4, 10.0, 0.5
 # of a start at the weights before, see InteriorRun: of the first band, and of later ones (measured: a third and three
 # times of it are nearly as good, where a start from nothing takes twice the iterations)
 _LEVELS = (0.1, 0.03)
+# Weights whose objective is this many times that of the small problem they are of make no start: rows beyond their
+# margin have dual variables at the bound, which only a few will keep, and iterations stand still (measured where a few
+# heavy rows can be told apart: 100 and more, where a start from nothing takes 15 to 90).
+_ASTRAY = 1.25
 _FEWEST_OF_SIGN = 1000
 # of what scores moved by in one round they move a tenth or a fifth in the next (measured)
 _STILL, _MOST = 0.33, 0.9999
@@ -110,6 +114,7 @@ class BandRun(Run):
         self.steps = 0
         self.whole: InteriorRun | None = None
         self.point = np.zeros(task.n_weights)
+        self.ahead = 1.0  # their objective over that of the small problem they are of
         self.best: tuple[Band, Reals] | None = None  # the dual point of the best bound
         self.slack: Reals | None = None  # of the weights by which the band was chosen, while it may be narrowed
         self.narrowed = False  # whether a band has lost rows by its own scores; once for all, as it is but a guess
@@ -135,6 +140,7 @@ class BandRun(Run):
                 self._narrow_within()
                 few = self.inner.task.rows.shape[0]
         if self.inner.steps > _PATIENCE:
+            self.ahead = np.inf  # a start at the weights has come to nothing on few rows, and would on all
             self._go_whole()
         return Step(1, self.primal - self.lower, self.lower)
 
@@ -176,7 +182,9 @@ class BandRun(Run):
         if self.best is not None:
             self.task.from_dual(self._best_point())  # the task remembers it
             self.best = None
-        self.whole = InteriorRun(self.task)
+        if self.bands:  # the best weights so far, not those of the user's warm start
+            self.task.warm = WarmStart(self.point) if self.ahead < _ASTRAY else None
+        self.whole = InteriorRun(self.task, _LEVELS[0])
 
     def _look(self) -> Step:
         """All rows under the weights of the small problem, and the next one if these are not good enough."""
@@ -188,8 +196,9 @@ class BandRun(Run):
         slack = terms.sign * scores[:, None]
         np.subtract(terms.margin, slack, out=slack)
         del scores
+        ahead = max(primal / max(self.inner.primal, 1e-300), 1.0)
         if primal < self.primal:
-            self.primal, self.point = primal, w.copy()
+            self.primal, self.point, self.ahead = primal, w.copy(), ahead
         if band is not None and self.inner.found is not None:
             value = self.inner.task.dual_point.value
             if value > self.lower or self.best is None:
@@ -201,10 +210,10 @@ class BandRun(Run):
         enough = gap <= task.tol * abs(self.primal)
         if band is None or not enough:
             del band
-            self._narrow(slack, w.copy())
+            self._narrow(slack, w.copy(), ahead)
         return Step(1, gap, self.lower, ready=enough)
 
-    def _narrow(self, slack: Reals, w: Reals | None = None) -> None:
+    def _narrow(self, slack: Reals, w: Reals | None = None, ahead: float = 1.0) -> None:
         """The next band, from slacks of better weights than those before."""
         near = _nearest(slack)
         self.target = 0.3 * self.task.tol
@@ -226,7 +235,7 @@ class BandRun(Run):
             return
         del near, self.inner, self.band  # before the next ones are made
         self.band = self._banded(inside, slack)
-        if w is not None:
+        if w is not None and ahead < _ASTRAY:
             self.band.task.warm = WarmStart(w)
         self.inner = InteriorRun(self.band.task, _LEVELS[min(self.bands, len(_LEVELS)) - 1])
 
@@ -277,12 +286,23 @@ class BandRun(Run):
         return band.spread(a, self.terms)
 
     def _sample(self) -> LinearTask:
-        """Some rows of either sign, with bounds that stand for all."""
+        """Some rows of either sign, with bounds that stand for all.
+
+        Those with as much weight as all that a row of the sample stands for are taken, each for itself: left out or
+        counted as many, they would make it one of another problem. They are no more than the sample would have anyway.
+        """
         terms, rng = self.terms, self.task.rng
         share = max(_SAMPLE, _SAMPLED_FOR_WEIGHT * self.task.n_weights / terms.n_rows)
+        weight = terms.upper.sum(1)
         chosen, factor = [], []
         for sign in (1.0, -1.0):
             those = np.flatnonzero(terms.sign[:, 0] == sign)
+            if not len(those):
+                continue
+            heavy = share * weight[those] >= weight[those].mean()
+            chosen.append(those[heavy])
+            factor.append(np.ones(len(chosen[-1])))
+            those = those[~heavy]
             k = min(len(those), max(int(share * len(those)), _FEWEST_OF_SIGN))
             if k:
                 chosen.append(np.sort(rng.choice(those, k, replace=False)))

@@ -30,7 +30,9 @@ __all__ = ["InteriorPoint", "InteriorRun"]
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
 MOST_WEIGHTS = 10_000  # matrices of 0.8 GB; with 18,806 the factorisation of OpenBLAS crashes in two threads
-_TO_BOUNDARY = 0.995
+# how far to the bounds a step goes, and while products are large: variables at their bounds make the next steps short
+# (measured, where one class is rare: a tenth fewer iterations, and up to a third)
+_TO_BOUNDARY, _CAREFULLY, _LARGE = 0.995, 0.9, 0.1
 _FAR = 0.1
 # of a warm start: sum of the products of variables and multipliers over the objective (measured)
 _LEVEL = 3.0
@@ -209,7 +211,8 @@ class InteriorRun(Run):
         del da, dlow, dhigh  # before the next ones are made
         # at a large C an error of 1e-12 in the scores is seen
         dw, df, da, dlow, dhigh = direction(at_low, at_high, fresh=self.gap <= _FAR or self.steps % 5 == 0)
-        primal, dual = (min(1.0, _TO_BOUNDARY * step) for step in self._lengths(da, dlow, dhigh, room))
+        share = _CAREFULLY if self.products > _LARGE else _TO_BOUNDARY
+        primal, dual = (min(1.0, share * step) for step in self._lengths(da, dlow, dhigh, room))
         self.a += primal * da
         if self.bounded:
             self.room -= primal * da
