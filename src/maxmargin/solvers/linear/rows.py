@@ -15,12 +15,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..._compiled import compiled, prefetch
+from .gram import PIECE_ROWS, gram
 
-__all__ = ["AHEAD", "Rows", "add_row", "dot_row", "load_row", "square"]
+__all__ = ["AHEAD", "Rows", "add_row", "dot_row", "load_row", "read_only", "square"]
 
 Reals = NDArray[np.float64]
 _BLOCK_ENTRIES = 1 << 18
-_MOST_ENTRIES = 1 << 22  # of a larger block
 AHEAD = 4  # rows from the one at work to the one that is loaded
 _FETCHED = 128  # entries; after some lines of a row the processor sees by itself where it goes
 
@@ -143,13 +143,13 @@ class Rows:
         if sp.issparse(X):
             X = X.tocsr()
             self.matrix: Any = X if X.data.dtype in (np.float32, np.float64) else X.astype(np.float64)
-            self.data = _read_only(self.matrix.data)
-            self.indices: Any = _read_only(self.matrix.indices)
-            self.indptr: Any = _read_only(self.matrix.indptr)
+            self.data = read_only(self.matrix.data)
+            self.indices: Any = read_only(self.matrix.indices)
+            self.indptr: Any = read_only(self.matrix.indptr)
         else:
             X = np.asarray(X)
             self.matrix = np.ascontiguousarray(X, X.dtype if X.dtype in (np.float32, np.float64) else np.float64)
-            self.data, self.indices, self.indptr = _read_only(self.matrix.reshape(-1)), None, None
+            self.data, self.indices, self.indptr = read_only(self.matrix.reshape(-1)), None, None
         self.shape: tuple[int, int] = self.matrix.shape
 
     @property
@@ -198,7 +198,7 @@ class Rows:
         """``|x_i|^2`` of every row; read-only."""
         out = np.empty(self.shape[0])
         _squared_norms(self.data, self.indices, self.indptr, self.shape[1], np.zeros(self.shape[1]), out)
-        return _read_only(out)
+        return read_only(out)
 
     def raise_to_largest(self, high: Reals, first: int, end: int) -> None:
         """Raise ``high`` of every feature to its largest absolute value in sparse rows from ``first`` to ``end``."""
@@ -214,27 +214,27 @@ class Rows:
 
     def gram(self, weights: Reals) -> Reals:
         """``X.T @ diag(weights) @ X`` for weights of at least 0, shape ``(d, d)``."""
-        d = self.shape[1]
-        out = np.zeros((d, d))
-        root = np.sqrt(weights)
+        (n, d), root = self.shape, np.sqrt(weights)
         # a product of dense blocks wins from a tenth of the entries on (measured)
-        dense = not self.sparse or self.entries > 0.09 * self.shape[0] * d
-        # as many rows as columns at least: to add up the products takes as long as they do otherwise (measured)
-        step = max(1, _BLOCK_ENTRIES // max(d, 1), min(d, _MOST_ENTRIES // max(d, 1)))
-        for part, block in self.blocks(step):
-            scale = root[part]
-            if self.sparse and not dense:
-                scaled = block.multiply(scale[:, None]).tocsr()
-                out += (scaled.T @ scaled).toarray()
-                continue
-            for at in range(0, len(scale), step):
-                some = block[at : at + step]
-                scaled = (some.toarray() if self.sparse else some) * scale[at : at + step, None]
-                out += scaled.T @ scaled
+        if not self.sparse or self.entries > 0.09 * n * d:
+            return gram(self._dense_blocks, root, d)
+        out = np.zeros((d, d))
+        for part, block in self.blocks():
+            scaled = block.multiply(root[part, None]).tocsr()
+            out += (scaled.T @ scaled).toarray()
         return out
 
+    def _dense_blocks(self, first: int, end: int, most: int) -> Iterator[tuple[int, NDArray[Any]]]:
+        """The rows from ``first`` to ``end``, at most so many at a time, each block with where it begins."""
+        if self.sparse:
+            few = _BLOCK_ENTRIES // max(self.shape[1], 1) // PIECE_ROWS * PIECE_ROWS
+            most = min(most, max(few, PIECE_ROWS))
+        for at in range(first, end, most):
+            block = self.matrix[at : min(at + most, end)]
+            yield at, read_only(block.toarray() if self.sparse else block)
 
-def _read_only(values: NDArray[Any]) -> NDArray[Any]:
+
+def read_only(values: NDArray[Any]) -> NDArray[Any]:
     """One machine type for all: what comes from a memory map is read-only anyway."""
     view = np.ascontiguousarray(values).view()
     view.flags.writeable = False

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._compiled import compiled
-from .rows import Rows, add_row, dot_row, load_row
+from .gram import PIECE_ROWS, gram
+from .rows import Rows, add_row, dot_row, load_row, read_only
 
 __all__ = ["SelectedRows", "some_rows"]
 
@@ -122,16 +123,16 @@ class SelectedRows(Rows):
         """``X.T @ diag(weights) @ X`` for weights of at least 0, shape ``(d, d)``; rows of weight 0 are not read."""
         k, d = len(self.places), self.shape[1]
         used = np.flatnonzero(weights[:k])
-        places, root = self.places[used], np.sqrt(weights[used])
+        places = self.places[used]
+
+        def blocks(first: int, end: int, most: int) -> Iterator[tuple[int, Reals]]:
+            size = min(most, max(_IN_A_CACHE // max(d, 1) // PIECE_ROWS * PIECE_ROWS, PIECE_ROWS))
+            buffer = np.empty((min(size, end - first), d))
+            for at in range(first, end, size):
+                yield at, read_only(self._loaded(places[at : min(at + size, end)], buffer))
+
         last = self.more * np.sqrt(weights[k:])[:, None]
-        out = np.asarray(last.T @ last)
-        size = max(1, _IN_A_CACHE // max(d, 1))
-        buffer = np.empty((min(size, len(places)), d))
-        for at in range(0, len(places), size):
-            block = self._loaded(places[at : at + size], buffer)
-            block *= root[at : at + size, None]
-            out += block.T @ block
-        return out
+        return gram(blocks, np.sqrt(weights[used]), d) + last.T @ last
 
     def _loaded(self, places: Ints, buffer: Reals) -> Reals:
         out = buffer[: len(places)]
