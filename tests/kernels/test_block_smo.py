@@ -342,3 +342,20 @@ def test_extremes_and_where_they_are() -> None:
         assert _partners(h, -up, 0.5, share, gain) == ((h - up).min(), gain.max())
         wanted = np.maximum(0.5 - (h - up), 0.0) ** 2 * share
         assert gain == pytest.approx(wanted, rel=1e-14)
+
+
+def test_steps_take_more_rows_where_passes_do_not_do() -> None:
+    """From the fifth pass on, as far as an eighth of the cache's memory goes; the next problem begins with as many."""
+    X, y, values = data(400, 3, 7)
+    kernel = make_kernel("rbf", X, gamma=0.4)
+    task = task_of(kernel, X, terms_of("hinge", y, values, np.full(400, 100.0)), 100.0, "free", 1e-9)
+    run = BlockSMO(block=4, cache_mb=1.28).start(task)
+    sizes = []
+    for _ in range(9):
+        run.advance()
+        sizes.append(len(run.worked))
+    assert sizes[:4] == [4, 4, 4, 4]
+    assert sizes[4:8] == [8, 16, 32, 64]
+    assert run.block == task.values.block == 100  # 100 * 100 * 16 bytes
+    assert BlockSMO(block=4).start(task).block == 100
+    assert BlockSMO(block=200).start(task).block == 200

@@ -132,6 +132,8 @@ class KernelValues:
         ``L`` with ``K = L L^T``; False where there is none, None where nobody has asked.
     spectrum : Spectrum or None
         What is known of the eigenvalues; None where nobody has asked.
+    block : int
+        How many rows at a time the last problem took in the end, where it was a hard one; else 0.
     products : tuple of two arrays of shape (n,), or None
         Coefficients ``beta`` and their ``K beta`` in float64.
     """
@@ -141,6 +143,7 @@ class KernelValues:
     factor: Reals | Literal[False] | None = None
     spectrum: Spectrum | None = None
     rounding: float | None = None
+    block: int = 0
     products: tuple[Reals, Reals] | None = None
 
     def cache(self, kernel: Kernel, X: Any, dtype: DTypeLike, megabytes: float) -> RowCache:
