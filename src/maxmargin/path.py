@@ -120,7 +120,8 @@ class SVMPath:
         if k is not None and not (isinstance(k, numbers.Integral) and -len(self) <= k < len(self)):
             raise IndexError(f"position k={k!r} is none of the {len(self)} on the path")
         if k is None:
-            assert C is not None
+            if not isinstance(C, numbers.Real):
+                raise ValueError(f"C must be a number of the grid, not {C!r}")
             k = int(np.abs(np.log(self.Cs) - np.log(C)).argmin()) if C > 0 else 0
             if not np.isclose(self.Cs[k], C, rtol=1e-9, atol=0.0):
                 raise ValueError(f"C={C!r} is not on the path; the nearest value is {float(self.Cs[k])!r}")

@@ -233,6 +233,8 @@ def test_models_by_value_and_by_position() -> None:
         path.model(9.0)
     with pytest.raises(ValueError, match="not on the path"):
         path.model(-1.0)
+    with pytest.raises(ValueError, match="C must be a number of the grid, not 'a'"):
+        path.model("a")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="either a value C of the grid or a position k"):
         path.model()
     with pytest.raises(ValueError, match="either a value C of the grid or a position k"):
@@ -366,3 +368,12 @@ def test_a_fit_that_went_beyond_the_tolerance_is_the_next_one_too() -> None:
     assert all(found.relative_gap <= 1e-3 for found in path.certificates)
     assert path.passes[0] > 5
     assert (path.passes <= 2).sum() >= 3
+
+
+def test_rounding_that_stops_a_fit_does_not_stop_the_path() -> None:
+    """Block SMO takes its point for good enough at a huge C, where rounding is large, and the looks do not."""
+    rows = sp.random(400, 300, 0.05, random_state=1, format="csr")
+    y = np.random.default_rng(0).integers(0, 2, 400)
+    path = svm_path(rows, y, [1e-12, 1e-6, 1.0, 1e6, 1e12], kernel="rbf", gamma=0.1, random_state=0)
+    assert all(found.status.ok and found.relative_gap <= 1e-3 for found in path.certificates)
+    assert path.passes.max() < 100

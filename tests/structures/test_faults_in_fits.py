@@ -626,6 +626,25 @@ def _augment_to_infinity(pack, i, theta):
 
 
 @compiled
+def _augment_to_minus_infinity(pack, i, theta):
+    return -np.inf if i == 7 else _augment(pack, i, theta)
+
+
+@compiled
+def _potentials_of_two(pack, w, i, theta):
+    last = theta[2]
+    _potentials(pack, w, i, theta)
+    if i == 7:
+        theta[2] = last
+
+
+@compiled
+def _parts_of_others(pack, i, out, parts):
+    parts[0] = 2 if i == 7 else out[0]
+    return 1
+
+
+@compiled
 def _potentials_beyond(pack, w, i, theta):
     _potentials(pack, w, i, theta)
     if i == 7:
@@ -655,6 +674,7 @@ _ASTRAY = (
     ("augment", _augment_beyond, "example 7: augment writes entry 3 of theta, which has 3; "),
     ("augment", _augment_divided_by_zero, "augment has returned NaN at example 7 ("),
     ("augment", _augment_to_infinity, "augment has returned infinity at example 7 ("),
+    ("augment", _augment_to_minus_infinity, "augment has returned infinity at example 7 ("),
     ("potentials", _potentials_beyond, "example 7: potentials writes entry 3 of theta, which has 3; "),
     ("loss", _loss_beyond, "example 7: loss writes entry 3 of out, which has 1; "),
 )
@@ -665,6 +685,14 @@ _ASTRAY = (
 def test_a_compiled_function_that_goes_astray_is_named(name: str, function: Any, expected: str, solver: str) -> None:
     message = message_of(_compiled_structure(**{name: function}), solver, StructureError)
     assert message.startswith(f"Own: {expected}")
+
+
+@each_solver
+def test_a_part_that_only_other_examples_have(solver: str) -> None:
+    """In a buffer as long as the largest example needs it is an entry that nobody wrote."""
+    structure = _compiled_structure(potentials=_potentials_of_two, parts=_parts_of_others)
+    message = message_of(structure, solver, StructureError)
+    assert message.startswith("Own: parts of example 7: potential 2 is none of the example's, of the output [1]; ")
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,8 @@ __all__ = ["CompiledOracle", "check_encoded", "decode_all"]
 Ints = NDArray[np.int64]
 Reals = NDArray[np.float64]
 _HELD_ENTRIES = 400_000
+_LOOKED_AT = 20  # examples, at the beginning of a fit
+_STALE = -1.2345e6  # what entries hold that potentials leaves alone
 _SIZES = ("n_examples", "n_weights", "n_potentials", "n_output", "n_parts")
 _PACKAGE = __name__.partition(".")[0]
 
@@ -94,6 +96,7 @@ class _Replay:
         calls, i, pack = self.calls, self.i, self.encoded.pack
         theta = calls.potentials(i, w)
         self._check_numbers(theta)
+        self.exist = calls.potentials(i, w, _STALE) == theta
         if not len(pack.target):  # a prediction
             self._decoded(theta)
             return
@@ -104,7 +107,7 @@ class _Replay:
         self._parts(out)
         checked_loss(calls.loss(i, out), self.name, i)
         constant, theta = calls.augment(i, theta)
-        self._check_numbers(np.append(theta, constant))
+        self._check_numbers(np.append(theta, abs(constant)))
         out = self._decoded(theta)
         found, count = np.unique(self._parts(out), return_counts=True)
         checked_loss(calls.loss(i, out), self.name, i)
@@ -134,7 +137,13 @@ class _Replay:
 
     def _parts(self, out: NDArray[np.int32]) -> NDArray[np.int32]:
         parts = self.calls.parts(self.i, out)
-        self._check_range(parts, self.encoded.n_potentials, "potential", f", of the output {shown(out.tolist())}")
+        where = f", of the output {shown(out.tolist())}"
+        self._check_range(parts, self.encoded.n_potentials, "potential", where)
+        for part in parts[~self.exist[parts]][:1]:
+            raise StructureError(
+                f"{self.name}: parts of example {self.i}: potential {part} is none of the example's{where}; potentials "
+                "leaves it alone"
+            )
         return parts
 
     def _features(self, parts: NDArray[np.int32], coef: Reals, w: Reals) -> None:
@@ -241,13 +250,28 @@ class CompiledOracle(Oracle):
                 f"{self.sizes[1]} (run check_structure)"
             )
         _check_arrays(self.structure, self.encoded)
-        if _is_ours(self.loss):
-            return  # the library's are 0 at the truth, and loading this kernel takes 45 ms
-        for run in chunks(np.arange(self.n_examples)):
-            losses = np.empty(len(run))
-            with self.telling(np.zeros(self.n_weights), run):
-                losses_of_truths(self.loss, self.pack, run, int(self.sizes[1]), losses)
-            check_losses(losses, self.name, run, of_truth=True)
+        if not _is_ours(self.loss):  # the library's are 0 at the truth, and loading this kernel takes 45 ms
+            for run in chunks(np.arange(self.n_examples)):
+                losses = np.empty(len(run))
+                with self.telling(np.zeros(self.n_weights), run):
+                    losses_of_truths(self.loss, self.pack, run, int(self.sizes[1]), losses)
+                check_losses(losses, self.name, run, of_truth=True)
+        if all(map(_is_ours, self.functions)):
+            return
+        # some solvers never notice a part that only other examples have
+        for i in np.unique(np.linspace(0, self.n_examples - 1, min(self.n_examples, _LOOKED_AT)).astype(np.int64)):
+            self._examine(int(i), np.zeros(self.n_weights), None)
+
+    def _examine(self, i: int, w: Reals, planes: Planes | None) -> None:
+        replay = _Replay(self.structure, self.encoded, i)
+        try:
+            replay.run(w, planes)
+        except StructureError as error:
+            raised = error.__cause__
+            if not isinstance(raised, Exception):
+                raise
+            tell_example(raised, f"{self.name}.{replay.calls.latest}", i)  # what a function raises keeps its type
+            raise raised from None
 
     def telling(self, w: Reals, examples: Ints, planes: Planes | None = None) -> AbstractContextManager[None]:
         """Where compiled functions fail in a kernel, say which one, and at which of the examples.

@@ -57,6 +57,9 @@ class Judge(ABC):
         for k in self._doubtful(excess, _NEAR * (_largest_loss(work.planes) + np.abs(cached))):
             self._judge(int(examples[k]), float(slack[k]), float(cached[k]), w, work.planes)
 
+    def _examine(self, i: int, w: Reals, planes: Planes | None) -> None:  # noqa: B027
+        """Raise where what the structure gives for example ``i`` does not exist, as far as that can be seen."""
+
     def _doubtful(self, excess: Reals, allowed: Reals | float) -> Iterator[int]:
         """Where a difference is more than allowed, the worst first, until one is no more than known rounding."""
         found = np.flatnonzero(excess > np.maximum(allowed, self._noise))
@@ -66,6 +69,7 @@ class Judge(ABC):
 
     def _fault(self, i: int, excess: float, w: Reals, planes: Planes | None = None) -> str | None:
         """None when a difference of scores of example ``i`` is rounding, else what may explain it, for messages."""
+        self._examine(i, w, planes)
         m, size = self._products(i, w, planes)
         if excess > _rounding(m, size):
             return self._reason(excess, m, size)

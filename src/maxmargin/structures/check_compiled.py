@@ -121,8 +121,9 @@ class CompiledCheck:
         bad = np.argwhere(~np.isfinite(self.thetas))
         for k, p in bad[:1]:
             self.ledger.abandon(
-                "potentials", i, f"potential {p} is {self.thetas[k, p]} under finite weights; make all features finite"
-            )
+                "potentials", i, f"potential {p} is {self.thetas[k, p]} under finite weights; make all features "
+                "finite, and forbid outputs in decode"
+            )  # fmt: skip
         asked = self.rng.permutation(np.flatnonzero(self.exist)).astype(np.int32)
         for theta, w in zip(self.thetas, self.w):
             got = self.calls.potentials_at(i, w, asked[: self.encoded.n_parts])

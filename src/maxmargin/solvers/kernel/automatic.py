@@ -30,6 +30,7 @@ _ITERATIONS = 25
 # operations of products of matrices that take the time of one in a step of block SMO (measured, one core)
 _FASTER = 8.0
 _CONSTANT = 5e6
+_IN_VAIN = 5  # looks at points that block SMO had taken for good enough
 _PATIENCE = 8  # looks: where C is huge the last few iterations bring all (measured: after four in vain)
 
 
@@ -71,7 +72,7 @@ class _AutomaticRun(Run):
         self.label = self.first.name
         self.reason = "it needs few kernel values and converges fast here"
         self.gaps: list[float] = []
-        self.failures = 0
+        self.failures = self.in_vain = 0
         self.budget = _CONSTANT + _ITERATIONS * 4.0 / 3.0 * task.n**3 / _FASTER if suits(task) else math.inf
         if 8.0 * task.n**2 > 1e6 * options.cache_mb:
             self.budget = math.inf
@@ -84,6 +85,8 @@ class _AutomaticRun(Run):
         self.gaps.append(step.gap / max(abs(step.dual + step.gap), abs(step.dual), 1e-300))
         if len(self.gaps) >= _FIRST_LOOK:
             remaining = passes_to_go(self.gaps, self.task.tol) if math.isfinite(self.gaps[-1]) else math.inf
+            if self.in_vain > _IN_VAIN:
+                remaining = math.inf
             if step.ready or remaining * self.smo.operations / len(self.gaps) > self.budget:
                 self._change(remaining)
         return step
@@ -96,9 +99,11 @@ class _AutomaticRun(Run):
         self.task.warm = WarmStart(self.smo.weights().copy())
         self.run = KernelInteriorPoint().start(self.task)
         self.label = KernelInteriorPoint().name
+        slow = "a large C or a kernel of low rank"
         self.reason = (
-            f"block SMO would take about {remaining:.0f} more passes (a large C or a kernel of low rank), "
-            "which costs more"
+            f"block SMO would take about {remaining:.0f} more passes ({slow}), which costs more"
+            if math.isfinite(remaining)
+            else f"block SMO stands still ({slow})"
         )
 
     def weights(self) -> NDArray[np.float64]:
@@ -107,10 +112,13 @@ class _AutomaticRun(Run):
     def dual(self) -> float:
         """Where rounding keeps the interior point method from the tolerance, block SMO goes on from its last point."""
         value, task = self.run.dual(), self.task
-        if self.run is not self.smo:
-            w = self.run.weights()
-            primal = task.objective(w)
-            self.failures += not task.small(primal - value, primal, value)
+        w = self.run.weights()
+        primal = task.objective(w)
+        small = task.small(primal - value, primal, value)
+        if self.run is self.smo:
+            self.in_vain += not small
+        else:
+            self.failures += not small
             if self.failures > _PATIENCE:
                 task.warm = WarmStart(w.copy())
                 self.run = self.smo = self.first.start(task)
