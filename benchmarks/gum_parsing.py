@@ -62,9 +62,7 @@ def pcfg(smoothing: float = SMOOTHING) -> Any:
 
 def svm(C: float = C, passes: int = PASSES, n: int | None = None) -> tuple[Any, Any]:
     """A function that parses, and the certificate."""
-    import numpy as np
-
-    from maxmargin.solvers import batch
+    from maxmargin.solvers.compiled_oracle import decode_all
     from maxmargin.solvers.frank_wolfe import FrankWolfe
     from maxmargin.solvers.loop import minimize
     from maxmargin.solvers.oracle import make_oracle
@@ -77,13 +75,8 @@ def svm(C: float = C, passes: int = PASSES, n: int | None = None) -> tuple[Any, 
 
     def parse(sentences: list[Any]) -> list[Any]:
         encoded = structure.encode(sentences)
-        sizes = np.array([encoded.n_potentials, encoded.n_output, encoded.n_parts])
         start = encoded.extra["output_start"]
-        outs, scores = np.empty(start[-1], np.int32), np.empty(len(sentences))
-        batch.decode_batch(
-            structure.potentials, structure.decode, encoded.pack, found.w, np.arange(len(sentences)), sizes, start,
-            outs, scores,
-        )  # fmt: skip
+        outs, _ = decode_all(structure, encoded, found.w, start)
         return [structure.output(encoded, i, outs[start[i] : start[i + 1]]) for i in range(len(sentences))]
 
     return parse, found.certificate

@@ -44,8 +44,10 @@ def test_nothing_to_add_up(n: int) -> None:
         assert (Rows(np.ones((n, d))).gram(np.zeros(n)) == np.zeros((d, d))).all()
 
 
+@pytest.mark.parametrize("call", [4e9, 4e7])
 @pytest.mark.parametrize(("n", "d"), [(30_000, 60), (2000, 260)])
-def test_the_number_of_threads_does_not_matter(n: int, d: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_threads_does_not_matter(n: int, d: int, call: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiles, "_CALL", call)
     X = rows_of(n, d, "dense")
     weights = np.random.default_rng(1).random(n)
     found = []

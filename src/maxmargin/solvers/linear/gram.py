@@ -51,7 +51,9 @@ def gram(blocks: Callable[[int, int, int], Iterator[tuple[int, NDArray[Any]]]], 
     parts = _PARTS if n >= _MANY * d else 1
     threads = 1 if float(n) * d * d < _ALONE else as_many_as_blas()
     groups = _groups(count, -(-threads // parts))
-    most = max(PIECE_ROWS, int(_CALL * len(groups) / d**2))
+    most = PIECE_ROWS * max(
+        1, int(_CALL * len(groups) / d**2) // PIECE_ROWS
+    )  # where pieces end depends on the rows alone
 
     def add_up(item: tuple[int, int, int, int]) -> Reals:
         first, end, low, high = item
@@ -86,18 +88,18 @@ def _add_tiles(rows, root, low, high, sums):
     """Add the scaled ``rows`` to the tiles of the rows of tiles from ``low`` to ``high``."""
     n, d = rows.shape
     width = sums.shape[1]
-    most = min(n, PIECE_ROWS)
-    scaled = np.zeros((high, most, width))  # columns beyond the last stay 0
-    product = np.empty((width, width))
-    for first in range(0, n, most):
-        count = min(most, n - first)
+    room, product = np.empty(high * min(n, PIECE_ROWS) * width), np.empty((width, width))
+    for first in range(0, n, PIECE_ROWS):
+        count = min(PIECE_ROWS, n - first)
+        scaled = room[: high * count * width].reshape((high, count, width))
         for i in range(count):
             factor = root[first + i]
             for j in range(high):
                 part, to = rows[first + i, j * width : min((j + 1) * width, d)], scaled[j, i]
                 for t in range(len(part)):
                     to[t] = factor * part[t]
-        scaled[:, count:] = 0.0
+                for t in range(len(part), width):  # beyond the last column
+                    to[t] = 0.0
         for near in range(low, high, _NEAR):
             for j in range(min(near + _NEAR, high)):
                 for i in range(max(near, j), min(near + _NEAR, high)):

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from .cholesky import TILE, factor, solve
 from .rows import Rows
 
 __all__ = ["normal_equations", "passes_for_matrix", "solver_of", "to_zero"]
@@ -55,12 +56,13 @@ def solver_of(matrix: Reals, ridge: Reals) -> Callable[[Reals], Reals]:
     np.fill_diagonal(matrix, diagonal)
     scale = 1.0 / np.sqrt(diagonal)
     scaled = matrix * scale * scale[:, None]
-    factor = _factor(scaled)
+    solution = _factored(scaled)
 
     def solve(b: Reals) -> Reals:
         b = b * scale
-        x = cho_solve(factor, b, check_finite=False)
-        x += cho_solve(factor, b - scaled @ x, check_finite=False)
+        x = solution(b)
+        # not by a library, whose threads would wait for one another
+        x += solution(b - np.einsum("ij,j->i", scaled, x))
         return np.asarray(x * scale)
 
     return solve
@@ -79,17 +81,23 @@ def passes_for_matrix(rows: Rows) -> float:
     return width / (4.0 if rows.sparse else 16.0) + d**3 / 3.0 / max(16.0 * rows.entries, 1.0)
 
 
-def _factor(matrix: Reals) -> tuple[Reals, bool]:
-    """Cholesky factor of a matrix with unit diagonal, made definite where rounding spoilt it."""
+def _factored(matrix: Reals) -> Callable[[Reals], Reals]:
+    """Solves by a Cholesky factor of a matrix with unit diagonal, made definite where rounding spoilt it."""
     shift = 0.0
-    while True:
-        try:
-            out: tuple[Reals, bool] = cho_factor(
-                matrix + shift * np.eye(len(matrix)) if shift else matrix, check_finite=False
-            )
-            return out
-        except LinAlgError:
-            shift = max(10.0 * shift, 1e-14)
+    while (solution := _solution(matrix, shift)) is None:
+        shift = max(10.0 * shift, 1e-14)
+    return solution
+
+
+def _solution(matrix: Reals, shift: float) -> Callable[[Reals], Reals] | None:
+    if len(matrix) > TILE:
+        tiles = factor(matrix, shift)
+        return None if tiles is None else lambda b: solve(tiles, b)
+    try:  # a library does not divide so little
+        small = cho_factor(matrix + shift * np.eye(len(matrix)) if shift else matrix, check_finite=False)
+    except LinAlgError:
+        return None
+    return lambda b: np.asarray(cho_solve(small, b, check_finite=False))
 
 
 def to_zero(x: Reals, dx: Reals) -> float:
