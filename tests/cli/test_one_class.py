@@ -46,7 +46,7 @@ def test_a_model_is_the_one_of_the_library(options: str, parameters: dict[str, A
 
 
 def test_the_row_far_away_is_found(ok: Run, rows: str) -> None:
-    ok("train", rows, "-o", "m", "--task", "one-class", "--nu", "0.05", "--gamma", "0.1")
+    ok("train", rows, "-o", "m", "--task", "one-class", "--nu", "0.1", "--gamma", "0.1")
     assert ok("predict", "m", rows).out.splitlines()[-1] == "-1"
     assert "accuracy" in ok("evaluate", "m", rows).out
 

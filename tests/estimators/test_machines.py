@@ -268,7 +268,7 @@ def test_two_threads_fit_at_once() -> None:
 
 
 def test_the_reason_for_a_solver_is_said() -> None:
-    hard = SVMClassifier(C=1e4).fit(X * [1, 100, 1e4, 1], Y)
+    hard = SVMClassifier(C=1e4, random_state=0).fit(X * [1, 100, 1e4, 1], Y)
     assert hard.solver_ == "interior_point"
     assert "more passes" in hard.solver_reason_
     assert SVMClassifier(solver="coordinate_ascent").fit(X, Y).solver_reason_ == "asked for"

@@ -30,7 +30,7 @@ _ITERATIONS = 25
 # operations of products of matrices that take the time of one in a step of block SMO (measured, one core)
 _FASTER = 8.0
 _CONSTANT = 5e6
-_IN_VAIN = 5  # looks at points that block SMO had taken for good enough
+_IN_VAIN, _ROUNDING = 5, 1e-8  # looks at points that block SMO had taken for good enough, beyond a relative gap
 _PATIENCE = 8  # looks: where C is huge the last few iterations bring all (measured: after four in vain)
 
 
@@ -73,6 +73,7 @@ class _AutomaticRun(Run):
         self.reason = "it needs few kernel values and converges fast here"
         self.gaps: list[float] = []
         self.failures = self.in_vain = 0
+        self.least = math.inf  # gap of the interior point method
         self.budget = _CONSTANT + _ITERATIONS * 4.0 / 3.0 * task.n**3 / _FASTER if suits(task) else math.inf
         if 8.0 * task.n**2 > 1e6 * options.cache_mb:
             self.budget = math.inf
@@ -80,9 +81,13 @@ class _AutomaticRun(Run):
 
     def advance(self) -> Step:
         step = self.run.advance()
+        gap = step.gap / max(abs(step.dual + step.gap), abs(step.dual), 1e-300)
+        if self.run is not self.smo:
+            step.ready |= gap >= self.least and self.least <= _ROUNDING  # it gets no better than now
+            self.least = min(self.least, gap)
         if self.run is not self.smo or self.budget == math.inf:
             return step
-        self.gaps.append(step.gap / max(abs(step.dual + step.gap), abs(step.dual), 1e-300))
+        self.gaps.append(gap)
         if len(self.gaps) >= _FIRST_LOOK:
             remaining = passes_to_go(self.gaps, self.task.tol) if math.isfinite(self.gaps[-1]) else math.inf
             if self.in_vain > _IN_VAIN:
@@ -116,7 +121,7 @@ class _AutomaticRun(Run):
         primal = task.objective(w)
         small = task.small(primal - value, primal, value)
         if self.run is self.smo:
-            self.in_vain += not small
+            self.in_vain += not small and primal - value > _ROUNDING * abs(primal)
         else:
             self.failures += not small
             if self.failures > _PATIENCE:

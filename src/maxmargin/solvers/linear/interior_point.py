@@ -30,8 +30,8 @@ __all__ = ["InteriorPoint", "InteriorRun"]
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
 MOST_WEIGHTS = 10_000  # matrices of 0.8 GB; with 18,806 the factorisation of OpenBLAS crashes in two threads
-# how far to the bounds a step goes, and while products are large: variables at their bounds make the next steps short
-# (measured, where one class is rare: a tenth fewer iterations, and up to a third)
+# how far to the bounds a step goes, and as long as products have been large: variables at their bounds make the next
+# steps short (measured, where one class is rare: a tenth fewer iterations, and up to a third)
 _TO_BOUNDARY, _CAREFULLY, _LARGE = 0.995, 0.9, 0.1
 _FAR = 0.1
 # of a warm start: sum of the products of variables and multipliers over the objective (measured)
@@ -97,6 +97,7 @@ class InteriorRun(Run):
         # of variables and multipliers, their sum over the objective: how good the weights are, long before the gap,
         # which waits for a dual point of the same weights
         self.products = np.inf
+        self.near = len(self.task.thresholds) > 0  # whether steps go all but to the bounds
         self.found: Reals | None = None  # the dual variables of the best bound at the last look
 
     def _start(self) -> tuple[Reals, Reals]:
@@ -211,7 +212,8 @@ class InteriorRun(Run):
         del da, dlow, dhigh  # before the next ones are made
         # at a large C an error of 1e-12 in the scores is seen
         dw, df, da, dlow, dhigh = direction(at_low, at_high, fresh=self.gap <= _FAR or self.steps % 5 == 0)
-        share = _CAREFULLY if self.products > _LARGE else _TO_BOUNDARY
+        self.near |= self.products <= _LARGE
+        share = _TO_BOUNDARY if self.near else _CAREFULLY
         primal, dual = (min(1.0, share * step) for step in self._lengths(da, dlow, dhigh, room))
         self.a += primal * da
         if self.bounded:
