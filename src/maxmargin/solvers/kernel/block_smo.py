@@ -39,8 +39,7 @@ _OPERATIONS = 60_000_000
 _SAMPLE = 64
 _IDLE_STEPS = 10
 _PASSES = 4  # from then on twice as many rows in each pass
-# of the memory for kernel rows, to the kernel values of one step and a number beside each
-_SHARE, _VALUE = 0.125, 16.0
+_SHARE = 0.125  # of the memory for kernel rows, to the kernel values of a step and numbers for pairs of its variables
 
 
 @dataclass(frozen=True)
@@ -106,7 +105,8 @@ class BlockRun(Run):
         task = self.task
         self.passes += 1
         if self.passes > _PASSES:
-            room = math.isqrt(int(_SHARE * 1e6 * self.options.cache_mb / _VALUE))
+            numbers = 1 + self.a.shape[1] ** 2  # for two rows
+            room = math.isqrt(int(_SHARE * 1e6 * self.options.cache_mb / (8 * numbers)))
             self.block = task.values.block = max(self.block, min(2 * self.block, room))
         for k in range(max(1, task.n // min(self.block, self.cache.capacity))):
             if k:

@@ -162,10 +162,10 @@ class Rows:
         """Stored values."""
         return int(self.data.size)
 
-    def blocks(self, rows: int = 1) -> Iterator[tuple[slice, Any]]:
-        """Consecutive blocks of so many rows at least, in float64 while in use: small enough for a cache."""
+    def blocks(self) -> Iterator[tuple[slice, Any]]:
+        """Consecutive blocks of rows, in float64 while in use: small enough for a cache."""
         n = self.shape[0]
-        size = max(rows, _BLOCK_ENTRIES * n // max(self.entries, 1))
+        size = max(1, _BLOCK_ENTRIES * n // max(self.entries, 1))
         for at in range(0, n, size):
             part = slice(at, min(at + size, n))
             block = self.matrix[part]

@@ -82,10 +82,10 @@ class SelectedRows(Rows):
         """A copy, for those who need one."""
         return np.vstack([self.whole.matrix[self.places], self.more.astype(self.data.dtype)])
 
-    def blocks(self, rows: int = 1) -> Iterator[tuple[slice, Any]]:
+    def blocks(self) -> Iterator[tuple[slice, Any]]:
         """As of any rows; each block is good until the next one comes."""
         k, d = len(self.places), self.shape[1]
-        size = max(rows, _IN_A_CACHE // max(d, 1))
+        size = max(1, _IN_A_CACHE // max(d, 1))
         buffer = np.empty((min(size, k), d))
         for at in range(0, k, size):
             part = slice(at, min(at + size, k))
