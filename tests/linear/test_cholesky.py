@@ -79,5 +79,13 @@ def test_a_matrix_that_rounding_spoilt_is_made_definite(d: int) -> None:
     assert x.sum() == pytest.approx(1.0, rel=1e-6)
 
 
+@pytest.mark.parametrize("d", [3, 64, 65, 150])
+def test_numbers_that_are_none_end_at_once(d: int) -> None:
+    """A diverged run is seen by its weights; raising the diagonal for ever would not help."""
+    matrix = definite(d)
+    matrix[d // 2, d // 2] = np.nan
+    assert np.isnan(solver_of(matrix, np.zeros(d))(np.ones(d))).any()
+
+
 def test_no_library_divides_a_product_of_tiles() -> None:
     assert TILE**3 <= _products._PIECE
