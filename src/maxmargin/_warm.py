@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -136,13 +136,22 @@ class End(NamedTuple):
         task.moved = task.C != self.C
 
 
+class _Kept(NamedTuple):
+    """What :meth:`Ends.keep` is given; coefficients for all rows of the data."""
+
+    w: tuple[Reals, ...]
+    beta: Reals
+    solver: str
+    products: Reals | None
+
+
 @dataclass
 class Ends:
     """Where the problems of a fit ended, by what they are of: classes, and a kernel; ``before`` are those before.
 
     Where no other fit follows nothing is ``wanted``, and nothing kept. Coefficients are kept for all ``n`` rows of the
     data, as other rows may count in the next fit. Where the next one has the ``same`` data, linear problems on all rows
-    leave what they end with, in their order.
+    leave what they end with, in their order, and kernel problems on all rows their scores.
     """
 
     n: int
@@ -151,7 +160,7 @@ class Ends:
     wanted: bool = True
     same: bool = False
     known: list[End] = field(default_factory=list)
-    ends: dict[Hashable, tuple[tuple[Reals, ...], Reals, str]] = field(default_factory=dict)
+    ends: dict[Hashable, _Kept] = field(default_factory=dict)
 
     def start(self, rows: Ints, n_weights: int, of: Hashable = ()) -> WarmStart | None:
         """Where a problem is to begin: on these rows, with so many weights beside those of a kernel's rows.
@@ -162,26 +171,43 @@ class Ends:
         before = self.before
         if before is None or before.by_kernel != self.by_kernel or of not in before.ends:
             return None
-        w, beta, solver = before.ends[of]
+        w, beta, solver, products = before.ends[of]
         if sum(map(len, w)) != n_weights:  # with another intercept or other features
             return None
         if before.n != self.n:
             return None if self.by_kernel else WarmStart(np.concatenate(w))
         mine = beta[rows]
-        return WarmStart(np.concatenate([mine, *w] if self.by_kernel else w), beta=mine, solver=solver)
+        return WarmStart(
+            np.concatenate([mine, *w] if self.by_kernel else w), beta=mine, solver=solver, products=products
+        )
 
     def known_start(self) -> End | None:
         """The end of the next linear problem on all rows, in the fit before to the same data."""
         k, before = len(self.known), self.before
         return before.known[k] if before is not None and k < len(before.known) else None
 
-    def keep(self, rows: Ints, w: tuple[Reals, ...], beta: Reals, solver: str, of: Hashable = ()) -> None:
+    def keep(
+        self,
+        rows: Ints,
+        w: tuple[Reals, ...],
+        beta: Reals,
+        solver: str,
+        of: Hashable = (),
+        products: Callable[[Reals], Reals] | None = None,
+    ) -> None:
         """The end of a problem on these rows, and its solver.
 
-        ``w`` are the weights, in pieces that follow one another; of a kernel machine they are the thresholds.
+        ``w`` are the weights, in pieces that follow one another; of a kernel machine they are the thresholds, and
+        ``products`` gives ``K beta`` of a problem on all rows.
         """
         if not self.wanted:
             return
         everywhere = np.zeros(self.n)
         everywhere[rows] = beta
-        self.ends[of] = w, everywhere, solver
+        self.ends[of] = _Kept(w, everywhere, solver, products(beta) if self.same and products is not None else None)
+
+    @property
+    def products(self) -> list[Reals]:
+        """Scores of the rows without intercept by each problem, as far as they are known."""
+        of_kernels = [end.products for end in self.ends.values() if end.products is not None]
+        return [end.products for end in self.known] or of_kernels

@@ -529,7 +529,9 @@ class SVMClassifier(Classifier, KernelMachine):
             rows = np.arange(len(order)) if problems[k][0] is None else problems[k][0]
             assert rows is not None
             found, thresholds = result.w[: len(rows)], result.w[len(rows) :]
-            ends.keep(order[rows], (thresholds,), found, solver, keys[k])
+            run: Any = result._run
+            products = run.task.products if problems[k][0] is None and run is not None else None
+            ends.keep(order[rows], (thresholds,), found, solver, keys[k], products)
             if self.nu is None:
                 beta[k, rows], intercept[k] = found, self._intercept_of(found, thresholds)
             else:

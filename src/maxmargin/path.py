@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import math
 import numbers
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -271,7 +272,7 @@ def svm_path(
         raise ValueError("svm_path: margin is for classification; a regression has epsilon")
     data.values.keep = True
     found: list[Any] = [base] * len(grid)
-    before, errors = None, np.empty(len(grid))
+    before, norms, errors = None, np.empty(len(grid)), np.empty(len(grid))
     for k in np.argsort(grid, kind="stable"):
         found[k] = model = copy.copy(base)
         model.C = float(grid[k])
@@ -279,9 +280,9 @@ def svm_path(
         results, changes = model._fit_all(data, model._check_machine(), ends)
         model._keep_notes(tell_hard_margin(changes))
         model._take_over(results)
-        errors[k] = _error(model, data, ends)
+        norms[k], errors[k] = _norm_and_error(model, data, ends)
         ends.before, before = None, ends
-    return _path_of(grid, found, errors, data)
+    return SVMPath(grid, tuple(found), norms, errors, len(data.order), _points_of(found, data))
 
 
 def grid_of_C(Cs: int | ArrayLike) -> Reals:
@@ -314,16 +315,20 @@ def _dual_coef(models: Sequence[Any], support: Ints) -> Reals:
     return out
 
 
-def _error(model: Any, data: Any, ends: Ends) -> float:
-    """How wrong a linear model is on the training rows, see :class:`SVMPath`; NaN with a kernel."""
-    if "coef_" not in vars(model):
-        return np.nan
-    coef = np.atleast_2d(model.coef_)
-    if len(ends.known) == len(coef):
-        scores = np.column_stack([end.products for end in ends.known])
-    else:
-        scores = data.rows.scores(np.ascontiguousarray(coef.T))
-    return _mean_error(model, scores, data)
+def _norm_and_error(model: Any, data: Any, ends: Ends) -> tuple[float, float]:
+    """See :class:`SVMPath`; both without another pass over the data where the solver knows the scores of all rows."""
+    P, known, kernel = np.size(model.intercept_), ends.products, data.kernel
+    if kernel is None:
+        coef = np.atleast_2d(model.coef_)
+        scores = np.column_stack(known) if len(known) == P else data.rows.scores(np.ascontiguousarray(coef.T))
+        return float(np.linalg.norm(coef)), _mean_error(model, scores, data)
+    everywhere = np.zeros((data.n, P))
+    everywhere[model.support_] = model.dual_coef_.T
+    beta = everywhere[data.order]
+    scores = np.column_stack(known) if len(known) == P else data.values.combined(kernel, data.X, beta)
+    scores -= kernel.plus * beta.sum(0)  # the constant feature of a penalised intercept
+    norm = math.sqrt(max(float((beta * scores).sum()), 0.0))
+    return norm, _mean_error(model, scores, data)
 
 
 def _mean_error(model: Any, scores: Reals, data: Any) -> float:
@@ -336,24 +341,10 @@ def _mean_error(model: Any, scores: Reals, data: Any) -> float:
     return float(data.counts[wrong].sum() / data.counts.sum())
 
 
-def _path_of(grid: Reals, models: list[Any], errors: Reals, data: Any) -> SVMPath:
-    """Norms of all models, and with a kernel their errors, by one pass over the data."""
-    first = models[0]
-    P = np.size(first.intercept_)
-    if "coef_" in vars(first):
-        norms = np.array([np.linalg.norm(model.coef_) for model in models])
-        points = None
-    else:
-        used = np.flatnonzero(np.isin(data.order, np.concatenate([model.support_ for model in models])))
-        used = used[np.argsort(data.order[used])]
-        beta = np.zeros((len(data.order), len(models) * P))
-        beta[used] = _dual_coef(models, data.order[used]).reshape(len(models) * P, len(used)).T
-        assert data.kernel is not None
-        products = data.values.combined(data.kernel, data.X, beta)
-        products -= data.kernel.plus * beta.sum(0)  # the constant feature of a penalised intercept
-        norms = np.sqrt(np.maximum((beta * products).reshape(-1, len(models), P).sum((0, 2)), 0.0))
-        errors = np.array(
-            [_mean_error(model, products[:, k * P : (k + 1) * P], data) for k, model in enumerate(models)]
-        )
-        points = np.empty((len(used), 0)) if first.kernel_.name == "precomputed" else data.X[used]
-    return SVMPath(grid, tuple(models), norms, errors, len(data.order), points)
+def _points_of(models: list[Any], data: Any) -> Any:
+    """Of machines with a kernel the rows that support any of them, ascending."""
+    if "coef_" in vars(models[0]):
+        return None
+    used = np.flatnonzero(np.isin(data.order, np.concatenate([model.support_ for model in models])))
+    used = used[np.argsort(data.order[used])]
+    return np.empty((len(used), 0)) if models[0].kernel_.name == "precomputed" else data.X[used]

@@ -363,7 +363,7 @@ default="epsilon_insensitive"
             result = self._fit_kernel(task, solver)
             self.intercept_ = 0.5 * float(result.w[n] + result.w[n + 1])
             self.epsilon_ = max(0.5 * float(result.w[n] - result.w[n + 1]), 0.0)
-        ends.keep(order, (result.w[n:],), result.w[:n], result.certificate.solver)
+        ends.keep(order, (result.w[n:],), result.w[:n], result.certificate.solver, products=task.products)
         self._keep_support(kernel, X, order, result.w[None, :n])
         if "coef_" in vars(self):
             self.coef_ = self.coef_[0]

@@ -12,7 +12,15 @@ from maxmargin.kernels import make_kernel
 from maxmargin.solvers.base import WarmStart
 from maxmargin.solvers.kernel.block_smo import BlockSMO, single_precision_suffices
 from maxmargin.solvers.kernel.row_cache import RowCache, block_of
-from maxmargin.solvers.kernel.subproblem import _highest, _partners, _place
+from maxmargin.solvers.kernel.subproblem import (
+    _best_piece,
+    _highest_of,
+    _move_thresholds,
+    _partner_of,
+    _partners,
+    _place,
+    _shares,
+)
 from maxmargin.solvers.kernel.task import KernelTask
 from maxmargin.solvers.linear.interior_point import InteriorPoint
 from maxmargin.solvers.linear.rows import Rows
@@ -330,18 +338,49 @@ def test_the_block_of_rows_at_hand(n: int, dtype: Any) -> None:
 def test_extremes_and_where_they_are() -> None:
     rng = np.random.default_rng(0)
     for n in (1, 7, 63, 64, 65, 300):
-        h, sums = rng.normal(size=n), np.empty(n)
-        up = np.where(rng.random(n) < 0.6, 0.0, -np.inf)
-        assert _highest(h, up, sums) == (h + up).max()
-        assert (sums == h + up).all()
+        h = rng.normal(size=n)
         for at in {0, n // 2, n - 1}:
             assert _place(h, h[at]) == at
         assert _place(np.repeat(h, 2), h[-1]) == 2 * n - 2  # the first of equals
         assert _place(h, 9.0) == -1
-        share, gain = rng.random(n), np.empty(n)
-        assert _partners(h, -up, 0.5, share, gain) == ((h - up).min(), gain.max())
-        wanted = np.maximum(0.5 - (h - up), 0.0) ** 2 * share
-        assert gain == pytest.approx(wanted, rel=1e-14)
+
+
+@pytest.mark.parametrize("q", [1, 7, 127, 128, 129, 300])
+@pytest.mark.parametrize("n_terms", [1, 2])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_best_of_pieces_are_the_best_of_all(q: int, n_terms: int, dtype: Any) -> None:
+    rng = np.random.default_rng(q)
+    n = n_terms * q
+    h, old, K = rng.normal(size=n), np.empty(n), rng.normal(size=(2, q)).astype(dtype)
+    up = np.where(rng.random((2, n)) < 0.6, 0.0, -np.inf)
+    up[:, n // 2] = 0.0
+    pieces = n_terms * -(-q // 128)
+    highest, gains, room = np.empty((2, pieces)), np.empty(pieces), np.empty(128)
+    old[:] = h
+    _move_thresholds(K[0], K[1], 0.3, -0.2, h, up, highest)
+    step = 0.3 * K[0].astype(np.float64) - 0.2 * K[1].astype(np.float64)
+    assert h == pytest.approx(old - np.tile(step, n_terms), abs=1e-14)
+    for g in range(2):
+        piece = _best_piece(highest[g])
+        assert highest[g, piece] == (h + up[g]).max()
+        assert _highest_of(h, up[g], highest[g, piece], q, piece) == (h + up[g]).argmax()
+    share = rng.random(n).astype(np.float32)
+    assert _partners(h, -up[0], 0.5, share, q, gains) == (h - up[0]).min()
+    wanted = np.maximum(0.5 - (h - up[0]), 0.0) ** 2 * share
+    assert gains.max() == pytest.approx(wanted.max(), rel=1e-14)
+    if wanted.max() > 0.0:
+        assert _partner_of(h, -up[0], 0.5, share, q, _best_piece(gains), room) == wanted.argmax()
+
+
+@pytest.mark.parametrize("scale", [1e-280, 1.0, 1e280])
+def test_what_chooses_partners_fits_into_single_precision(scale: float) -> None:
+    row = np.array([1.0, 1.0 - 1e-15, 0.2, -1.0]) * scale
+    bend, share = np.ones(8) * scale, np.empty(8, np.float32)
+    bend[4:] += 3.0 * scale
+    _shares(bend, bend[0], bend.max() + 1e-300, 1e-13 * scale + 1e-300, row, share)
+    assert share[0] == pytest.approx(5e13, rel=1e-6)
+    assert np.isfinite(share).all()
+    assert share[2:] == pytest.approx(5.0 / np.array([1.6, 4.0, 3.0, 3.0, 4.6, 7.0]), rel=1e-6)
 
 
 def test_steps_take_more_rows_where_passes_do_not_do() -> None:

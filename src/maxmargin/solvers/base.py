@@ -42,12 +42,15 @@ class WarmStart:
         Dual point of a plain machine: the coefficients of its rows. After a change of ``C`` it need not be feasible.
     solver : str
         Name of the algorithm that ended there.
+    products : float64 array of shape (n,) or None
+        Of a kernel machine on the very same points ``K`` times the coefficients, if known.
     """
 
     w: Reals
     planes: Planes | None = None
     beta: Reals | None = None
     solver: str = ""
+    products: Reals | None = None
 
 
 class Problem(Protocol):

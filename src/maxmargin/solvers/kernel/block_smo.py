@@ -172,7 +172,7 @@ class BlockRun(Run):
         self.worked = rows
         rows = np.sort(rows)
         slots = cache.fetch(rows)
-        K = np.empty((len(rows), len(rows)))
+        K = np.empty((len(rows), len(rows)), cache.store.dtype)
         block_of(cache.store, slots, rows, K)
         part = Terms(*(values[rows] for values in terms))
         a = self.a[rows]

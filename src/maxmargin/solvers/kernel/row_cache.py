@@ -17,26 +17,42 @@ __all__ = ["KernelValues", "RowCache", "add_rows", "block_of"]
 
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
-_STRIP = 2048
+_STRIP = 8192
 _TILE = 8  # columns, as many as their lines have places in the first cache
 _FEW_RUNS = 3
 
 
 @compiled
 def add_rows(store, slots, steps, out):
-    """``out += sum_k steps[k] store[slots[k]]`` in float64, a strip of columns at a time so that sums stay in cache."""
-    n = len(out)
+    """``out += sum_k steps[k] store[slots[k]]`` in float64.
+
+    A strip of columns at a time so that sums stay in cache, and of eight rows at a time: one after another they take
+    twice as long, as the sums are then read and written eight times as often (measured).
+    """
+    n, m = len(out), len(slots)
     for first in range(0, n, _STRIP):
-        strip = out[first : min(first + _STRIP, n)]
-        for k in range(len(slots)):
-            row, step = store[slots[k], first : min(first + _STRIP, n)], steps[k]
+        last = min(first + _STRIP, n)
+        strip = out[first:last]
+        for k in range(0, m - m % 8, 8):
+            a, b, c, d = (store[slots[k], first:last], store[slots[k + 1], first:last],
+                          store[slots[k + 2], first:last], store[slots[k + 3], first:last])  # fmt: skip
+            e, f, g, h = (store[slots[k + 4], first:last], store[slots[k + 5], first:last],
+                          store[slots[k + 6], first:last], store[slots[k + 7], first:last])  # fmt: skip
+            s, t, u, v = steps[k], steps[k + 1], steps[k + 2], steps[k + 3]
+            w, x, y, z = steps[k + 4], steps[k + 5], steps[k + 6], steps[k + 7]
+            for j in range(len(strip)):
+                strip[j] += (
+                    s * a[j] + t * b[j] + u * c[j] + v * d[j] + w * e[j] + x * f[j] + y * g[j] + z * h[j]
+                )  # fmt: skip
+        for k in range(m - m % 8, m):
+            row, step = store[slots[k], first:last], steps[k]
             for j in range(len(strip)):
                 strip[j] += step * row[j]
 
 
 @compiled
 def block_of(store, slots, rows, out):
-    """``out = K[rows][:, rows]`` in float64, symmetric; ascending ``rows`` are at ``slots`` of ``store``.
+    """``out = K[rows][:, rows]``, symmetric; ascending ``rows`` are at ``slots`` of ``store``.
 
     One triangle is read, of every row only what comes before its own column, and written again as the other one.
     """

@@ -10,7 +10,9 @@ largest, if one does (Steinwart, Hush, Scovel, JMLR 2011; measured: where ``C`` 
 single steps).
 
 Terms are kept one kind after another, all rows of each, and what a variable can do as numbers beside it, not as
-conditions: loops without branches over numbers that follow one another take half the time (measured).
+conditions: loops without branches over numbers that follow one another take half the time (measured). A step with many
+rows takes as long as its numbers take to come from memory: pieces of variables keep the best of them as they are
+computed, so that they need not be looked for among all, and numbers that only choose are float32.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ __all__ = ["ascend", "extremes"]
 
 # curvature of a direction along which the kernel is flat, relative to its diagonal
 _FLAT = 1e-13
-_PIECE = 64
+_PIECE = 128
 
 
 @compiled
@@ -46,7 +48,7 @@ def ascend(K, sign, upper, ridge, a, h, group, n_groups, fraction, least, limit)
 
     Parameters
     ----------
-    K : float64 array of shape (q, q)
+    K : float32 or float64 array of shape (q, q)
     sign, upper, ridge, a, h : float64 arrays of shape (m q,)
         Terms, dual variables, thresholds: the first terms of all rows, then the second ones.
     group : int64 array of shape (m q,)
@@ -63,19 +65,17 @@ def ascend(K, sign, upper, ridge, a, h, group, n_groups, fraction, least, limit)
         Number of steps.
     """
     q = np.int64(len(K))
-    diagonal, bend, gain = np.empty(len(h)), np.empty(len(h)), np.empty(len(h))
+    diagonal, bend = np.empty(len(h)), np.empty(len(h))
     for v in range(len(h)):
         diagonal[v] = K[v % q, v % q]
         bend[v] = diagonal[v] + ridge[v]
     if n_groups > 0:
-        return _by_pairs(
-            K, sign, upper, ridge, a, h, group, n_groups, fraction, least, limit, diagonal.max(), bend, gain
-        )
-    return _by_singles(K, sign, upper, ridge, a, h, fraction, least, limit, diagonal, bend, gain)
+        return _by_pairs(K, sign, upper, ridge, a, h, group, n_groups, fraction, least, limit, diagonal.max(), bend)
+    return _by_singles(K, sign, upper, ridge, a, h, fraction, least, limit, diagonal, bend)
 
 
 @compiled
-def _by_pairs(K, sign, upper, ridge, a, h, group, n_groups, fraction, least, limit, largest, bend, gain):
+def _by_pairs(K, sign, upper, ridge, a, h, group, n_groups, fraction, least, limit, largest, bend):
     """Steps of two variables of a group; ``largest`` is that of the diagonal, ``bend`` has it with the ridge."""
     q = np.int64(len(K))
     # 0 where a variable can raise its row, and where it can lower it; else, and of other groups, infinite
@@ -83,22 +83,29 @@ def _by_pairs(K, sign, upper, ridge, a, h, group, n_groups, fraction, least, lim
     for v in range(len(h)):
         _mark(up[group[v]], down[group[v]], sign, upper, a, v)
     # divisions take most of the time of a choice, and the same variables come first again and again
-    share, known = np.empty((len(h), len(h))), np.zeros(len(h), np.bool_)
+    share, known = np.empty((len(h), len(h)), np.float32), np.zeros(len(h), np.bool_)
+    most = bend.max() + 1e-300
+    n_pieces = (len(h) // q) * ((q + _PIECE - 1) // _PIECE)
+    highest, gains, gain = np.empty((n_groups, n_pieces)), np.empty(n_pieces), np.empty(_PIECE)
+    _move_thresholds(K[0], K[0], 0.0, 0.0, h, up, highest)
     goal = -1.0
     for step in range(limit):
         i, j, violation = np.int64(-1), np.int64(-1), 0.0
         for g in range(n_groups):
-            high = _highest(h, up[g], gain)
-            first = _place(gain, high)
-            if first < 0 or high == -np.inf:
+            piece = _best_piece(highest[g])
+            high = highest[g, piece]
+            if high == -np.inf:
                 continue
+            first = _highest_of(h, up[g], high, q, piece)
             if not known[first]:
                 flat = _FLAT * (K[first % q, first % q] + largest) + 1e-300
-                _shares(bend, bend[first], flat, K[first % q], share[first])
+                _shares(bend, bend[first], most, flat, K[first % q], share[first])
                 known[first] = True
-            low, best = _partners(h, down[g], high, share[first], gain)
-            if best > 0.0 and high - low > violation:
-                i, j, violation = first, _place(gain, best), high - low
+            low = _partners(h, down[g], high, share[first], q, gains)
+            piece = _best_piece(gains)
+            if gains[piece] > 0.0 and high - low > violation:
+                j = _partner_of(h, down[g], high, share[first], q, piece, gain)
+                i, violation = first, high - low
         if goal < 0.0:
             goal = max(fraction * violation, least)
         if violation <= goal or i < 0 or j < 0:
@@ -107,16 +114,20 @@ def _by_pairs(K, sign, upper, ridge, a, h, group, n_groups, fraction, least, lim
         curve = bend[i] + bend[j] - 2.0 * K[r, s]
         move = (h[i] - h[j]) / max(curve, _FLAT * (K[r, r] + K[s, s]) + 1e-300)
         move = min(move, _room(sign[i], a[i], upper[i]), _room(-sign[j], a[j], upper[j]))
-        _apply(K, sign, upper, ridge, a, h, i, move, j, -move)
+        a[i], a[j] = _moved(a[i], sign[i] * move, upper[i]), _moved(a[j], -sign[j] * move, upper[j])
         _mark(up[group[i]], down[group[i]], sign, upper, a, i)
         _mark(up[group[j]], down[group[j]], sign, upper, a, j)
+        h[i] -= ridge[i] * move
+        h[j] += ridge[j] * move
+        _move_thresholds(K[r], K[s], move, -move, h, up, highest)
     return limit
 
 
 @compiled
-def _by_singles(K, sign, upper, ridge, a, h, fraction, least, limit, diagonal, bend, gain):
+def _by_singles(K, sign, upper, ridge, a, h, fraction, least, limit, diagonal, bend):
     """Steps of the variable that gains most alone, with a partner where that gains more."""
     q = np.int64(len(K))
+    gain = np.empty(len(h))
     rise, fall = np.empty(len(h)), np.empty(len(h))  # how far the row of each can be raised, and lowered
     for v in range(len(h)):
         rise[v], fall[v] = _room(sign[v], a[v], upper[v]), _room(-sign[v], a[v], upper[v])
@@ -180,13 +191,87 @@ def _mark(up, down, sign, upper, a, v):
 
 
 @compiled(dot=True)
-def _highest(h, up, sums):
-    """The largest of the sums ``h + up``, which are left in ``sums``."""
-    high = -np.inf
-    for v in range(len(h)):
-        sums[v] = h[v] + up[v]
-        high = larger(high, sums[v])
-    return high
+def _move_thresholds(one, two, move, other, h, up, highest):
+    """``h -= move one + other two`` for the terms of all rows; for each group the highest ``h + up`` of every piece."""
+    q, piece = len(one), 0
+    for first in range(0, len(h), q):
+        for begin in range(0, q, _PIECE):
+            end = min(begin + _PIECE, q)
+            one_, two_, h_ = one[begin:end], two[begin:end], h[first + begin : first + end]
+            for t in range(len(h_)):
+                h_[t] -= move * one_[t] + other * two_[t]
+            for g in range(len(up)):
+                up_ = up[g, first + begin : first + end]
+                high = -np.inf
+                for t in range(len(h_)):
+                    high = larger(high, h_[t] + up_[t])
+                highest[g, piece] = high
+            piece += 1
+
+
+@compiled(dot=True)
+def _partners(h, down, high, share, q, gains):
+    """The largest share of the gain of a pair with the variable of threshold ``high`` of every piece; the lowest ``h``.
+
+    Of those that can lower their row.
+    """
+    low, piece = np.inf, 0
+    for first in range(0, len(h), q):
+        for begin in range(first, first + q, _PIECE):
+            end = min(begin + _PIECE, first + q)
+            h_, down_, share_ = h[begin:end], down[begin:end], share[begin:end]
+            best = 0.0
+            for t in range(len(h_)):
+                threshold = h_[t] + down_[t]
+                low = smaller(low, threshold)
+                difference = larger(high - threshold, 0.0)
+                best = larger(best, difference * difference * share_[t])
+            gains[piece] = best
+            piece += 1
+    return low
+
+
+@compiled
+def _best_piece(values):
+    best = 0
+    for piece in range(1, len(values)):
+        if values[piece] > values[best]:
+            best = piece
+    return best
+
+
+@compiled
+def _span(q, piece):
+    """The variables of a piece, the first and the one after the last."""
+    each = (q + _PIECE - 1) // _PIECE
+    first, begin = piece // each * q, piece % each * _PIECE
+    return first + begin, first + min(begin + _PIECE, q)
+
+
+@compiled
+def _highest_of(h, up, high, q, piece):
+    """The variable of the piece that can raise its row and has the threshold ``high``, the highest."""
+    begin, end = _span(q, piece)
+    for v in range(begin, end):
+        if h[v] + up[v] == high:
+            return v
+    return begin
+
+
+@compiled(dot=True)
+def _partner_of(h, down, high, share, q, piece, gain):
+    """The variable of the piece that gains most with the one of threshold ``high``; ``gain`` has room for a piece."""
+    begin, end = _span(q, piece)
+    h_, down_, share_, gain_ = h[begin:end], down[begin:end], share[begin:end], gain[: end - begin]
+    best = 0.0
+    for t in range(len(h_)):
+        difference = larger(high - (h_[t] + down_[t]), 0.0)
+        gain_[t] = difference * difference * share_[t]
+        best = larger(best, gain_[t])
+    for t in range(len(gain_)):
+        if gain_[t] == best:
+            return begin + t
+    return -1
 
 
 @compiled
@@ -205,26 +290,16 @@ def _place(values, value):
 
 
 @compiled
-def _shares(bend, first, flat, row, share):
-    """One over the curvature of every pair with the variable of ``bend`` ``first``."""
+def _shares(bend, first, most, flat, row, share):
+    """The curvature of every pair with the variable of ``bend`` ``first``, inverted, times the largest there can be.
+
+    Neither too large nor too small for float32, whatever the scale of the kernel.
+    """
     for begin in range(0, len(bend), len(row)):
         end = begin + len(row)
         bend_, share_ = bend[begin:end], share[begin:end]
         for t in range(len(row)):
-            share_[t] = 1.0 / max(first + bend_[t] - 2.0 * row[t], flat)
-
-
-@compiled(dot=True)
-def _partners(h, down, high, share, gain):
-    """Twice the gain of every pair with the variable of threshold ``high``; the lowest threshold, the largest gain."""
-    low, best = np.inf, 0.0
-    for v in range(len(h)):
-        threshold = h[v] + down[v]
-        low = smaller(low, threshold)
-        difference = larger(high - threshold, 0.0)
-        gain[v] = difference * difference * share[v]
-        best = larger(best, gain[v])
-    return low, best
+            share_[t] = (first + most) / max(first + bend_[t] - 2.0 * row[t], flat)
 
 
 @compiled(dot=True)

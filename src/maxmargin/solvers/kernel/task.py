@@ -109,6 +109,8 @@ class KernelTask:
             terms = hinges_only(self.terms, self.name, "a machine with several thresholds")
             size = float(beta @ self.products(beta)) + float(np.abs(terms.margin * a).sum())
             self.enough = max(_NEGLIGIBLE * self.tol, _ROUNDING) * abs(size)
+        if self.warm is not None and self.warm.products is not None:
+            self.values.products = self.warm.w[: self.n], self.warm.products
         self.examples = np.arange(len(self.weight))
         with np.errstate(over="ignore"):  # refused by the outer loop
             self.c = self.C * self.weight
