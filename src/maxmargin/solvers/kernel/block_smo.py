@@ -147,9 +147,9 @@ class BlockRun(Run):
         taken = np.zeros(self.task.n, bool)
         taken[kept] = True
         for part, excess in ((count - count // 2, high), (count // 2, low)):
-            promise = np.where(taken, 0.0, excess)
-            found = np.argpartition(promise, -part)[-part:] if part else kept[:0]
-            found = found[promise[found] > 0.0]
+            found = np.flatnonzero((excess > 0.0) & ~taken)
+            if len(found) > part:
+                found = found[np.argpartition(excess[found], -part)[-part:]] if part else kept[:0]
             taken[found] = True
             new.append(found)
         return np.concatenate([kept, *new])
