@@ -277,7 +277,7 @@ def kkt_report(
         if stationarity > model.dual_residual_[0] + _SAME * np.sqrt(max(square, dual_square)) + rounding:
             raise DataError("X is not what the model was fitted to: its multipliers do not give its weights")
     balance = float(beta.sum())
-    _check_objective(model, form, square, f, sign, wanted, upper)
+    _check_objective(model, form, square, f, sign, wanted, upper, _sizes(model, X[rows]))
     if form == "penalized":
         square, dual_square = square + b * b, dual_square + balance * balance
         balance -= b
@@ -332,15 +332,24 @@ def _check_model(model: Any) -> None:
         )
 
 
+def _sizes(model: SVMClassifier, X: Any) -> Reals:
+    """What the terms of the scores of some rows add up to where none cancels another: they are rounded beside that."""
+    if "coef_" in vars(model):
+        return np.asarray(abs(X) @ np.abs(model.coef_[0]))
+    if model.kernel_.name == "precomputed":
+        X = X[:, model.support_]
+    return np.abs(model.kernel_.combined(X, model.support_vectors_, np.abs(model.dual_coef_[0])))
+
+
 def _check_objective(
-    model: SVMClassifier, form: str, square: float, f: Reals, sign: Reals, wanted: Reals, upper: Reals
+    model: SVMClassifier, form: str, square: float, f: Reals, sign: Reals, wanted: Reals, upper: Reals, sizes: Reals
 ) -> None:
     """Refuse data with which the weights of the model have another objective than in its certificate."""
     own = float(model.intercept_[0])
     slack = np.maximum(wanted - sign * (f + own), 0.0)
     primal = 0.5 * (square + own * own if form == "penalized" else square) + float(upper @ slack)
     known = model.certificate_.primal
-    rounding = _ROUNDING * float(upper @ (wanted + np.abs(f) + abs(own)))
+    rounding = _ROUNDING * float(upper @ (wanted + sizes + abs(own)))
     if abs(primal - known) > _SAME * abs(known) + rounding:
         raise DataError(
             f"the data are not what the model was fitted to: with them its objective is {primal:.6g}, and it was "

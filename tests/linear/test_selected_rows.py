@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from maxmargin.solvers.linear import selected_rows
+from maxmargin.solvers.linear import dense_products, selected_rows
 from maxmargin.solvers.linear.band import BandRun
 from maxmargin.solvers.linear.interior_point import InteriorPoint
 from maxmargin.solvers.linear.rows import Rows
@@ -24,7 +24,7 @@ from maxmargin.terms import Terms, hinge, insensitive
 def test_all_is_as_of_a_copy(
     dtype: Any, more: int, count: int, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(selected_rows, "_IN_A_CALL", 7 * 90)  # several calls, several blocks
+    monkeypatch.setattr(dense_products, "_PIECE", 7 * 90)  # several pieces, several blocks
     monkeypatch.setattr(selected_rows, "_IN_A_CACHE", 7 * 40)
     rows = Rows(rng.normal(size=(800, 7)).astype(dtype))
     places = np.sort(rng.choice(800, count, replace=False))

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..._compiled import compiled, prefetch
+from . import dense_products
 from .gram import PIECE_ROWS, gram
 
 __all__ = ["AHEAD", "Rows", "add_row", "dot_row", "load_row", "read_only", "square"]
@@ -173,6 +174,8 @@ class Rows:
 
     def scores(self, w: Reals) -> Reals:
         """``X @ w`` in float64; ``w`` is a vector, or a matrix of several."""
+        if not self.sparse:
+            return dense_products.scores(self.data, self.shape[1], self.shape[0], w)
         if self.data.dtype == np.float64:
             return np.asarray(self.matrix @ w)
         out = np.empty((self.shape[0], *w.shape[1:]))
@@ -182,7 +185,9 @@ class Rows:
 
     def combined(self, beta: Reals) -> Reals:
         """``X.T @ beta`` in float64; ``beta`` is a vector, or a matrix of several."""
-        if self.sparse and beta.ndim == 1:
+        if not self.sparse:
+            return dense_products.combined(self.data, self.shape[1], self.shape[0], beta)
+        if beta.ndim == 1:
             out = np.zeros(self.shape[1])
             _combine(self.data, self.indices, self.indptr, self.shape[1], beta, out)
             return out
@@ -208,8 +213,10 @@ class Rows:
         """``sum_i weights_i x_ij^2`` of every feature, shape ``(d,)``."""
         out = np.zeros(self.shape[1])
         for part, block in self.blocks():
-            squares = block.multiply(block) if self.sparse else block * block
-            out += squares.T @ weights[part]
+            if self.sparse:
+                out += block.multiply(block).T @ weights[part]
+            else:  # by no library that divides sums among threads
+                out += np.einsum("ij,ij,i->j", block, block, weights[part])
         return out
 
     def gram(self, weights: Reals) -> Reals:

@@ -13,45 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._compiled import compiled
+from . import dense_products
 from .gram import PIECE_ROWS, gram
-from .rows import Rows, add_row, dot_row, load_row, read_only
+from .rows import Rows, read_only
 
 __all__ = ["SelectedRows", "some_rows"]
 
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
-_IN_A_CALL = 1 << 28  # entries
 _IN_A_CACHE = 1 << 16  # entries of a block of the Gram matrix (measured: from half to twice as many are as good)
 _IN_A_COPY = 1 << 20  # entries that are copied rather than read where they lie
-_AHEAD = 8  # rows that are being loaded
-
-
-@compiled
-def _scores(data, width, places, w, out):
-    """``out[k, v] = <x_i, w_v>`` for every ``i = places[k]`` and each vector ``w_v``."""
-    end = len(places) - 1
-    for k in range(len(places)):
-        load_row(data, None, None, width, places[min(k + _AHEAD, end)])
-        for v in range(len(w)):
-            out[k, v] = dot_row(data, None, None, width, places[k], w[v])
-
-
-@compiled(dot=True)
-def _combine(data, width, places, beta, out):
-    """``out += sum_k beta_k x_i``; four rows at a time, so that sums are loaded and stored less often."""
-    n, d = len(places), np.uint64(width)
-    fours = n - n % 4
-    for k in range(0, fours, 4):
-        for q in range(4):
-            load_row(data, None, None, width, places[min(k + _AHEAD + q, n - 1)])
-        first, second = np.uint64(places[k]) * d, np.uint64(places[k + 1]) * d
-        third, fourth = np.uint64(places[k + 2]) * d, np.uint64(places[k + 3]) * d
-        a, b, c, e = beta[k], beta[k + 1], beta[k + 2], beta[k + 3]
-        for j in range(d):
-            out[j] += a * data[first + j] + b * data[second + j] + c * data[third + j] + e * data[fourth + j]
-    for k in range(fours, n):
-        add_row(data, None, None, width, places[k], beta[k], out)
 
 
 class SelectedRows(Rows):
@@ -95,24 +66,15 @@ class SelectedRows(Rows):
 
     def scores(self, w: Reals) -> Reals:
         """``X @ w`` in float64; ``w`` is a vector, or a matrix of several, which cost little more than one."""
-        k, d = len(self.places), self.shape[1]
-        vectors = np.ascontiguousarray(w.T).reshape(-1, d)
-        out = np.empty((self.shape[0], len(vectors)))
-        for part in self._parts():
-            _scores(self.data, d, self.places[part], vectors, out[part])
-        out[k:] = self.more @ vectors.T
-        return out if w.ndim > 1 else out[:, 0]
+        places, d = self.places, self.shape[1]
+        found = dense_products.scores(self.data, d, len(places), w, places)
+        return np.concatenate([found, Rows(self.more).scores(w)]) if len(self.more) else found
 
     def combined(self, beta: Reals) -> Reals:
         """``X.T @ beta`` in float64; ``beta`` is a vector, or a matrix of several."""
-        if beta.ndim > 1:
-            return np.column_stack([self.combined(column) for column in beta.T])
-        k, beta = len(self.places), np.ascontiguousarray(beta)
-        out = np.zeros(self.shape[1])
-        for part in self._parts():
-            _combine(self.data, self.shape[1], self.places[part], beta[part], out)
-        out += self.more.T @ beta[k:]
-        return out
+        places, d = self.places, self.shape[1]
+        found = dense_products.combined(self.data, d, len(places), beta[: len(places)], places)
+        return found + Rows(self.more).combined(beta[len(places) :]) if len(self.more) else found
 
     @cached_property
     def squared_norms(self) -> Reals:
@@ -141,12 +103,6 @@ class SelectedRows(Rows):
         else:
             out[:] = self.whole.matrix[places]
         return out
-
-    def _parts(self) -> Iterator[slice]:
-        """Of the selected rows, so many that a call does not last long."""
-        size = max(1, _IN_A_CALL // max(self.shape[1], 1))
-        for at in range(0, len(self.places), size):
-            yield slice(at, min(at + size, len(self.places)))
 
 
 def some_rows(rows: Rows, places: Ints) -> Rows:
