@@ -40,7 +40,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
-from ._products import Panels, weighted_sums
+from ._products import Panels, inner, weighted_sums
 from ._threads import as_many_as_blas, in_order
 from .errors import DataError
 from .losses import is_finite_number
@@ -250,9 +250,7 @@ class Columns:
         return in_order(run, self._blocks(A), self._threads(A.shape[0]))
 
     def _threads(self, m: int) -> int:
-        if self.given or m * self.n < _MANY or (self.filled and not self.right[0].divided):
-            return 1
-        return as_many_as_blas()
+        return 1 if self.given or m * self.n < _MANY else as_many_as_blas()
 
     def _blocks(self, A: Any) -> Iterator[Block]:
         step = _ROWS if self.filled else max(1, min(_ROWS, _DENSE_ENTRIES // max(self.width, 1)))
@@ -474,18 +472,16 @@ def _variance(X: Any, weight: Reals, factor: float) -> float:
     if sp.issparse(X):
         counts = np.repeat(weight, np.diff(X.indptr))
         data = X.data.astype(np.float64, copy=False)
-        mean = float(counts @ data) / entries
+        mean = inner(counts, data) / entries
         differences = factor * (data - mean)
         absent = entries - float(counts.sum())
         return float(counts @ (differences * differences) + absent * (factor * mean) ** 2) / entries
     starts = range(0, X.shape[0], _WIDTH)
-    mean = (
-        sum(float(weight[at : at + _WIDTH] @ X[at : at + _WIDTH].sum(1, dtype=np.float64)) for at in starts) / entries
-    )
+    mean = sum(inner(weight[at : at + _WIDTH], X[at : at + _WIDTH].sum(1, dtype=np.float64)) for at in starts) / entries
     total = 0.0
     for at in starts:
         block = factor * (X[at : at + _WIDTH].astype(np.float64) - mean)
-        total += float(weight[at : at + _WIDTH] @ _squared_norms(block))
+        total += inner(weight[at : at + _WIDTH], _squared_norms(block))
     return total / entries
 
 

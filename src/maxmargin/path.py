@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._notes import tell_hard_margin
+from ._products import inner
 from ._warm import EncodedValues, Ends
 from .classifier import SVMClassifier
 from .problem import Certificate
@@ -321,7 +322,7 @@ def _norm_and_error(model: Any, data: Any, ends: Ends) -> tuple[float, float]:
     if kernel is None:
         coef = np.atleast_2d(model.coef_)
         scores = np.column_stack(known) if len(known) == P else data.rows.scores(np.ascontiguousarray(coef.T))
-        return float(np.linalg.norm(coef)), _mean_error(model, scores, data)
+        return math.sqrt(inner(coef.ravel(), coef.ravel())), _mean_error(model, scores, data)
     everywhere = np.zeros((data.n, P))
     everywhere[model.support_] = model.dual_coef_.T
     beta = everywhere[data.order]

@@ -18,6 +18,7 @@ from ._items import item_numbers
 from ._machine import _SOLVERS
 from ._notes import about_order, about_scales
 from ._partial_fit import Streams, for_streams
+from ._products import inner
 from .errors import DataError
 from .losses import is_finite_number
 from .metrics import ndcg, query_numbers
@@ -261,7 +262,7 @@ class SVMRanker(MarginEstimator):
         self.coef_ = result.w
         self._forget("items_", "strengths_", "_streams", "n_samples_seen_")
         least = float(factor.min()) * float(queries.weight.min()) ** 2  # of a pair
-        self._keep_notes(self._notes(X, result, float(factor @ queries.pairs), least))
+        self._keep_notes(self._notes(X, result, inner(factor, queries.pairs), least))
         self.solver_reason_ = result.reason
         self._finish(result)
         return self

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ._products import inner
 from .errors import DataError
 from .losses import Hinge, MarginLoss, SquaredHinge
 
@@ -26,7 +27,6 @@ __all__ = [
     "Terms",
     "hinge",
     "hinges_only",
-    "inner",
     "insensitive",
     "margin_terms",
     "squared_hinge",
@@ -36,12 +36,6 @@ __all__ = [
 Reals = NDArray[np.float64]
 _ROUNDING = float(np.finfo(np.float64).eps)
 _EPSILON = 8.0 * _ROUNDING
-_ONE_THREAD = 5000  # entries of a product that no library of linear algebra divides among threads
-
-
-def inner(x: Reals, y: Reals) -> float:
-    """``<x, y>`` of two vectors, never by threads: see :func:`~maxmargin.solvers.linear.rows.square`."""
-    return float(x @ y if len(x) < _ONE_THREAD else np.einsum("i,i->", x, y))
 
 
 class Terms(NamedTuple):

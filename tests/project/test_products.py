@@ -36,7 +36,7 @@ def test_weighted_sums(shape: tuple[int, ...]) -> None:
     np.testing.assert_allclose(weighted_sums(values, weights), values @ weights, rtol=0, atol=1e-11)
 
 
-@pytest.mark.parametrize("d", [20, 200])
+@pytest.mark.parametrize("d", [20, 200, 600])
 def test_a_row_has_the_same_values_whatever_the_number_of_threads(d: int) -> None:
     X = np.random.default_rng(0).normal(size=(5000, d))
     X[:, 3] *= 1e3

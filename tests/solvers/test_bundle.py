@@ -165,7 +165,7 @@ def test_every_plane_and_every_minimum_is_a_lower_bound(intercept: str, radius: 
         def keep(record: Record, w: Any, seen: Any = seen) -> None:
             seen.append((record, w.copy()))
 
-        result = solve(task, Bundle(radius), max_passes=60, check_every=1, callback=keep)
+        result = solve(task, Bundle(radius), max_passes=100, check_every=1, callback=keep)
         best = result.certificate
         assert best.relative_gap < 1e-7
         assert len(seen) >= 4

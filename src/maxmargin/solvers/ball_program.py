@@ -19,6 +19,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from .._products import inner
 from .simplex_qp import solve_simplex_qp
 
 __all__ = ["solve_ball_program"]
@@ -78,7 +79,7 @@ def solve_ball_program(
             end = None
             low, at_low = multiplier, a
         for point in (a,) if end is None else (a, end):
-            found = float(b @ point) - radius * length(point)
+            found = inner(b, point) - radius * length(point)
             if found > value:
                 best, value = point, found
         scales = [1.0 / multiplier] if inside else []
@@ -126,8 +127,8 @@ def _root(G: Reals, first: Reals, last: Reals, short: float, long: float) -> flo
     """The share ``s`` at which ``first + s (last - first)`` has the length ``short + s (long - short)``."""
     move, stretch = last - first, long - short
     image = G @ move
-    square = float(move @ image) - stretch**2
-    linear = float(first @ image) - short * stretch  # half of it
+    square = inner(move, image) - stretch**2
+    linear = inner(first, image) - short * stretch  # half of it
     constant = float(first @ G @ first) - short**2
     discriminant = linear * linear - square * constant
     if discriminant < 0.0:

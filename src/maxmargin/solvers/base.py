@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from .._products import inner
 from ..errors import DataError, StructureError
 from ..losses import conjugate_fault
 from ..terms import LossTerms, Terms
@@ -134,7 +135,7 @@ class Task:
 
     def penalty(self, w: Reals) -> float:
         """``1/2 |w|^2``."""
-        return 0.5 * float(w @ w)
+        return 0.5 * inner(w, w)
 
     def evaluate(self, w: Reals) -> Evaluation:
         """Slacks and risks of all examples under ``w``."""
@@ -288,7 +289,7 @@ class StructuredRun(Run):
         """The objective of weights by the planes of the working set alone: no more than by those of all outputs."""
         task = self.task
         _, cached = task.oracle.best_cached(w, work.planes, task.examples)
-        return task.penalty(w) + float(task.c[task.examples] @ cached)
+        return task.penalty(w) + inner(task.c[task.examples], cached)
 
 
 class Solver(Protocol):
@@ -342,7 +343,7 @@ def to_dual_point(oracle: Oracle, work: Work, examples: Ints) -> float:
     share = work.c[owner[used]] * alpha[used] / total[owner[used]]
     work.w[:] = 0.0
     oracle.add_planes(planes, owner[used], used, -share, work.w)
-    dual = float(share @ planes.loss[used]) - 0.5 * float(work.w @ work.w)
+    dual = inner(share, planes.loss[used]) - 0.5 * inner(work.w, work.w)
     work.state[DUAL] = dual
     return dual
 

@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._products import inner
 from .ball import Ball
 from .base import Run, Step
 from .cutting_planes import CuttingPlanes
@@ -142,7 +143,7 @@ class _BundleRun(Run):
         tol = 1e-3 * min(self.task.tol, 1e-2) * max(self.value, 1e-300)
         if self.radius is None:
             found = self.cuts.minimise(tol)
-            self.height = found - 0.5 * float(self.cuts.v @ self.cuts.v)
+            self.height = found - 0.5 * inner(self.cuts.v, self.cuts.v)
         else:
             found = self.height = self.cuts.minimise_in_ball(self.radius, tol)
         self.lower = max(self.lower, found)
@@ -182,7 +183,7 @@ class _PlainRun(_BundleRun):
     def _look(self, w: Reals) -> None:
         at = self.objective.at(w)
         offset = float(at.dual[-1])
-        self._keep(w, offset + float(at.slope @ w))
+        self._keep(w, offset + inner(at.slope, w))
         self.cuts.add(at.slope, offset)
 
 
@@ -221,10 +222,10 @@ class _ScoredRun(_BundleRun):
     def _line_minimum(self, begin: Place, direction: Reals, move: Reals) -> float:
         """Where the value is least on the line, nearly; in the ball."""
         ridge = self.objective.ridge
-        linear, square = float(ridge * begin.w @ direction), float(ridge * direction @ direction)
+        linear, square = inner(ridge * begin.w, direction), inner(ridge * direction, direction)
         longest = math.inf
         if self.radius is not None:
-            room = max(self.radius**2 - float(ridge * begin.w @ begin.w), 0.0)
+            room = max(self.radius**2 - inner(ridge * begin.w, begin.w), 0.0)
             root = math.sqrt(linear * linear + square * room)
             longest = max(room / (linear + root) if linear > 0.0 else (root - linear) / max(square, 1e-300), 1.0)
             linear = square = 0.0
@@ -232,7 +233,7 @@ class _ScoredRun(_BundleRun):
         def slope(r: float) -> float:
             if r > longest:
                 return math.inf
-            return linear + r * square - float(self.objective.descent(begin.scores + r * move) @ move)
+            return linear + r * square - inner(self.objective.descent(begin.scores + r * move), move)
 
         return line_minimum(slope, slope(0.0), precision=_PRECISION, most=_TRIALS)
 
@@ -245,7 +246,7 @@ class _ScoredRun(_BundleRun):
         place, slope, offset, kept = self.objective.plane(place)
         self._remember(place)
         self.cuts.add(self.root * slope, offset, kept)
-        return offset + float(slope @ u) if u is not None else offset
+        return offset + inner(slope, u) if u is not None else offset
 
     def dual(self) -> float:
         """Recomputed from the mixture of what was kept with the planes."""

@@ -11,12 +11,14 @@ and every ``a`` gives a lower bound. Planes without weight for some rounds are d
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._products import inner
 from ..errors import DataError
 from .ball_program import solve_ball_program
 from .simplex_qp import solve_simplex_qp
@@ -67,7 +69,7 @@ class CuttingPlanes:
         self.round += 1
         index = np.flatnonzero(slope)
         plane = _Plane(index, slope[index], float(offset), self.round, kept)
-        row = np.array([float(slope[k.index] @ k.value) for k in self.planes] + [float(plane.value @ plane.value)])
+        row = np.array([inner(slope[k.index], k.value) for k in self.planes] + [inner(plane.value, plane.value)])
         if not (np.isfinite(row).all() and np.isfinite(plane.offset)):
             raise DataError("the sums of the features overflow; scale the features down or lower C")
         self.planes.append(plane)
@@ -86,7 +88,7 @@ class CuttingPlanes:
         """Set ``v`` to ``-A^T a``, computed afresh; returns the lower bound of ``1/2 |v|^2 + m(v)``."""
         offset = self.combine(self.a, self.v)
         np.subtract(0.0, self.v, out=self.v)
-        return offset - 0.5 * float(self.v @ self.v)
+        return offset - 0.5 * inner(self.v, self.v)
 
     def minimise_in_ball(self, radius: float, tol: float) -> float:
         """Set ``v`` to a minimiser of ``m`` over the ball; returns a lower bound, within ``tol`` of the minimum."""
@@ -94,12 +96,12 @@ class CuttingPlanes:
 
         def length(a: Reals) -> float:
             self.combine(a, slope)
-            return float(np.linalg.norm(slope))
+            return math.sqrt(inner(slope, slope))
 
         self.a, step = solve_ball_program(self.G, self._offsets(), radius, self.a, length, tol=tol)
         self.combine(step, self.v)
         np.subtract(0.0, self.v, out=self.v)
-        outside = float(np.linalg.norm(self.v)) / radius
+        outside = math.sqrt(inner(self.v, self.v)) / radius
         if outside > 1.0:
             self.v /= outside
         self._drop()
@@ -108,7 +110,7 @@ class CuttingPlanes:
     def value_in_ball(self, radius: float) -> float:
         """The lower bound of ``m`` over the ball, computed afresh."""
         slope = np.zeros_like(self.v)
-        return self.combine(self.a, slope) - radius * float(np.linalg.norm(slope))
+        return self.combine(self.a, slope) - radius * math.sqrt(inner(slope, slope))
 
     def combine(self, weights: Reals, out: Reals) -> float:
         """Fill ``out`` with the weighted sum of the slopes, computed afresh; returns that of the offsets."""

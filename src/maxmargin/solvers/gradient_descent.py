@@ -28,6 +28,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from .._products import inner
 from .base import Run, Step
 from .objective import Bounds, Point, objective_of, starting_weights
 
@@ -134,16 +135,16 @@ class _DescentRun(Run):
         at = self.at
         radius = _CLOSE * at.value
         for _ in range(_TURNS):
-            length = float(np.linalg.norm(gradient))
+            length = math.sqrt(inner(gradient, gradient))
             if not radius * length**2 > _SMALLEST_STEP or self._at_limit:
                 break
             near = self._at(at.w - radius / length**2 * gradient)
             self.bounds.add(near.dual)
             other = self.objective.gradient(near)
-            if float(other @ gradient) >= 0.5 * length**2:
+            if inner(other, gradient) >= 0.5 * length**2:
                 break
             change = other - gradient
-            share = -float(gradient @ change) / float(change @ change)  # above 0, as they are no more than half alike
+            share = -inner(gradient, change) / inner(change, change)  # above 0, as they are no more than half alike
             gradient = gradient + min(share, 1.0) * change
         return gradient
 
@@ -155,7 +156,7 @@ class _DescentRun(Run):
         least = max(self.options.epsilon, _UNSEEN) * abs(at.value)
         r = _FIRST_STEP
         with np.errstate(over="ignore", invalid="ignore"):
-            square = float(gradient @ gradient)
+            square = inner(gradient, gradient)
             while r * square > least and r > _SMALLEST_STEP:
                 if self._at_limit:
                     self.given_up = True

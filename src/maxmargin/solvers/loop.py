@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._products import inner
 from ..errors import DataError, StructureError
 from ..problem import Certificate, Scaling, relative_gap
 from ..status import Status
-from ..terms import inner
 from .base import FINEST, Problem, Run, Solver, Task, WarmStart, fault_of_ours
 from .deadline import Deadline, OutOfTime, clock
 from .oracle import Oracle

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from .._products import inner
 from . import passes
 from .base import Run, Step, StructuredRun, Task, sweep_until, to_dual_point
 from .block import PAIRWISE
@@ -90,7 +91,7 @@ class _NSlackRun(StructuredRun):
             found = task.oracle.evaluate(work.w, batch, work=work, n_jobs=task.n_jobs, above=cached + epsilon)
             task.oracle.check_maximum(batch, found.slack, cached)
             violated = found.slack > cached + epsilon
-            found_gap = float(task.c[batch] @ np.maximum(found.slack - cached, 0.0))
+            found_gap = inner(task.c[batch], np.maximum(found.slack - cached, 0.0))
             gap += found_gap
             self.added += int(violated.sum())
             if violated.any() and at + len(batch) < len(order):  # after the last ones all examples follow

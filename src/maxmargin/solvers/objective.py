@@ -19,6 +19,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .._products import inner
 from ..errors import DataError
 from .simplex_qp import solve_simplex_qp
 
@@ -261,7 +262,7 @@ class Bounds:
 
 def _best_average(planes: list[Reals]) -> Reals:
     """The average of planes ``[slope, offset]`` and of 0 with the highest bound ``offset - 1/2 |slope|^2``."""
-    G = np.array([[float(p[:-1] @ q[:-1]) for q in planes] for p in planes])
+    G = np.array([[inner(p[:-1], q[:-1]) for q in planes] for p in planes])
     if not np.isfinite(G).all():
         return planes[0]
     first = np.zeros(len(planes))

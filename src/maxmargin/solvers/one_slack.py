@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._products import inner
 from .base import Run, Step, StructuredRun, Task
 from .bundle import Bundle, begin
 from .cutting_planes import CuttingPlanes
@@ -86,7 +87,7 @@ class _OneSlackRun(StructuredRun):
         task = self.task
         self.work.stamp += 1
         found = self.most_violated(self.w, self.work)
-        primal = 0.5 * float(self.w @ self.w) + float(task.c[task.examples] @ found.slack)
+        primal = 0.5 * inner(self.w, self.w) + inner(task.c[task.examples], found.slack)
         if primal < self.best_primal:
             self.best_primal, self.best = primal, self.w.copy()
         self._add(found.planes)
@@ -102,8 +103,8 @@ class _OneSlackRun(StructuredRun):
         """A cut from cached planes, if it is violated by a good part of the gap."""
         task = self.task
         ids, scores = task.oracle.best_cached(self.w, self.work.planes, task.examples)
-        bound = float(task.c[task.examples] @ scores)
-        model = self.lower - 0.5 * float(self.w @ self.w)  # sum over cuts of a_t value_t: the slack of the model
+        bound = inner(task.c[task.examples], scores)
+        model = self.lower - 0.5 * inner(self.w, self.w)  # sum over cuts of a_t value_t: the slack of the model
         violation = bound - max(model, 0.0)
         if violation <= max(0.1 * (self.best_primal - self.lower), 0.5 * task.tol * self.best_primal):
             return False
@@ -116,7 +117,7 @@ class _OneSlackRun(StructuredRun):
         c = task.c[task.examples]
         self.buffer[:] = 0.0
         task.oracle.add_planes(planes, task.examples, ids, c, self.buffer)
-        self.cuts.add(self.buffer, float(c @ planes.loss[ids]))
+        self.cuts.add(self.buffer, inner(c, planes.loss[ids]))
 
     def _solve(self) -> None:
         scale = max(self.lower, 0.0 if np.isinf(self.best_primal) else self.best_primal - self.lower, 1e-300)

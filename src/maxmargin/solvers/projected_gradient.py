@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._products import inner
 from ..errors import DataError
 from ..terms import hinges_only
 from .base import Run, Step
@@ -129,20 +130,20 @@ class _ProjectedRun(Run):
     def _needed(self, step: Reals, response: Reals, size: Reals) -> float:
         """The ``L`` for which this step is no longer than it should be; 0 where rounding hides it."""
         beta = self.terms.beta(step)
-        bend = float(beta @ response) + float((self.terms.ridge * step).ravel() @ step.ravel())
-        bend -= _ROUNDING * float(np.abs(beta) @ size)
-        return bend / float(step.ravel() @ step.ravel()) if bend > 0.0 else 0.0
+        bend = inner(beta, response) + inner((self.terms.ridge * step).ravel(), step.ravel())
+        bend -= _ROUNDING * inner(np.abs(beta), size)
+        return bend / inner(step.ravel(), step.ravel()) if bend > 0.0 else 0.0
 
     def _find_largest_eigenvalue(self) -> int:
         """Sets ``L``; returns the number of products that it took."""
         terms, last, count = self.terms, 0.0, 0
         direction = self._along(np.random.default_rng(0).normal(size=self.a.shape))
         while count < min(_MOST_PRODUCTS, self.passes_left - 1):
-            direction /= max(float(np.linalg.norm(direction)), 1e-300)
+            direction /= max(math.sqrt(inner(direction.ravel(), direction.ravel())), 1e-300)
             self.task.deadline.check()
             bent = terms.sign * self.apply(terms.beta(direction))[:, None] + terms.ridge * direction
             direction = self._along(bent)
-            size, count = float(np.linalg.norm(direction)), count + 1
+            size, count = math.sqrt(inner(direction.ravel(), direction.ravel())), count + 1
             if abs(size - last) <= _SETTLED * size:
                 break
             last = size
@@ -170,10 +171,10 @@ class _ProjectedRun(Run):
     def _figures(self) -> tuple[float, float]:
         """Dual value and gap by the running products."""
         task, terms, products = self.task, self.terms, self.products
-        half = 0.5 * float(terms.beta(self.a) @ products)
+        half = 0.5 * inner(terms.beta(self.a), products)
         if isinstance(task, KernelTask):
             thresholds = task.thresholds(products)
-            cost = float(self.totals @ thresholds) + float(task.cost_at(products, thresholds).sum())
+            cost = inner(self.totals, thresholds) + float(task.cost_at(products, thresholds).sum())
         else:
             shift = best_intercept(terms, products) if len(self.totals) else 0.0
             cost = float(terms.cost(products + shift).sum())

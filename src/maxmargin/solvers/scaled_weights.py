@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._compiled import compiled
+from .._products import inner
 
 __all__ = [
     "INTERCEPT", "MEAN_INTERCEPT", "MEAN_U", "MEAN_Z", "NORM2", "PULL", "REST", "SCALE", "VELOCITY", "ScaledWeights",
@@ -123,7 +124,7 @@ class ScaledWeights:
     def measure(self) -> None:
         """The norm afresh, of weights that are settled."""
         with np.errstate(over="ignore", invalid="ignore"):
-            self.state[NORM2] = float(self.u @ self.u)
+            self.state[NORM2] = inner(self.u, self.u)
 
     def settle(self) -> None:
         """Carry out what was put off: then ``u`` are the weights and ``z`` is their mean."""

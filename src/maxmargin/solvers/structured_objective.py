@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from .._products import inner
 from .base import Task
 from .compiled_oracle import CompiledOracle
 from .objective import Objective, Point
@@ -49,7 +50,7 @@ class StructuredObjective(Objective):
         def value(r: float) -> float:
             w = point.w + r * direction
             found = task.oracle.evaluate(w, task.examples, n_jobs=task.n_jobs)
-            return float(task.penalty(w)) + float(self.c[task.examples] @ found.slack)
+            return float(task.penalty(w)) + inner(self.c[task.examples], found.slack)
 
         return value
 
@@ -89,8 +90,8 @@ class StructuredObjective(Objective):
         used = np.where(violated, c, 0.0)
         out = np.zeros(len(w) + 1)
         task.oracle.add_planes(planes, examples, found.planes, used, out[:-1])
-        out[-1] = float(used @ loss)
-        return out, float(c @ found.slack)
+        out[-1] = inner(used, loss)
+        return out, inner(c, found.slack)
 
     def _is_above(self, w: Reals, planes: Planes, example: Ints, plane: Ints) -> bool:
         """Whether a plane is above that of the truth at ``w`` by more than rounding.

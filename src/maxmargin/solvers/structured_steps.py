@@ -11,6 +11,7 @@ from numba import types
 from numpy.typing import NDArray
 
 from .._compiled import array, compiled, kernel
+from .._products import inner
 from ..structures.base import signatures
 from .buffers import Buffers, features_astray, has_nan, parts_astray
 from .compiled_oracle import CompiledOracle
@@ -166,7 +167,7 @@ class StructuredSteps(ScaledWeights):
         slope = self.objective.slope_of(self.u, examples, self.a)
         self.u *= factor
         self.u -= stride * slope
-        square = float(self.u @ self.u)
+        square = inner(self.u, self.u)
         if square > self.radius**2:
             self.u *= self.radius / np.sqrt(square)
         self.measure()

@@ -27,6 +27,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from .._products import inner
 from ..errors import DataError
 from .base import Run, Step
 from .chunks import chunks
@@ -369,14 +370,14 @@ class _SubgradientRun(Run):
         return other
 
     def _worth(self, w: Reals, found: Evaluation) -> float:
-        return float(self.task.penalty(w)) + float(self.task.c[self.task.examples] @ found.slack)
+        return float(self.task.penalty(w)) + inner(self.task.c[self.task.examples], found.slack)
 
     def _sure(self) -> float:
         """What the weights to begin with are worth at least, by the planes of a pass over each example."""
         if self.objective.by_example or self.options.order == "random":
             return -math.inf
         slope, offset = self.steps.a[:-1], float(self.steps.a[-1])
-        return float(self.task.penalty(self.start)) + float(slope @ self.start) + offset
+        return float(self.task.penalty(self.start)) + inner(slope, self.start) + offset
 
 
 class _PlainSteps:
@@ -421,7 +422,7 @@ class _PlainSteps:
             w += self.momentum * self.move
             self.move = w - self.w
         if self.radius < math.inf:
-            norm = math.sqrt(float(self.objective.ridge @ (w * w)))
+            norm = math.sqrt(inner(self.objective.ridge, w * w))
             if norm > self.radius:
                 w[self.objective.ridge > 0.0] *= self.radius / norm
         self.w = w

@@ -8,6 +8,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from .._products import inner
+
 __all__ = ["conjugate_gradients", "line_minimum"]
 
 Reals = NDArray[np.float64]
@@ -37,21 +39,21 @@ def conjugate_gradients(
     """
     p, r = np.zeros_like(b), b
     z = scale * r
-    rz = float(r @ z)
+    rz = inner(r, z)
     direction = z
     enough = forcing**2 * rz
     for k in range(most):
         if rz <= enough:
             return p, k, True
         image = product(direction)
-        bend = float(direction @ image)
+        bend = inner(direction, image)
         if not bend > 0.0:  # rounding, or numbers too small for their squares
             return p, k + 1, False
         alpha = rz / bend
         p += alpha * direction
         r = r - alpha * image
         z = scale * r
-        rz, before = float(r @ z), rz
+        rz, before = inner(r, z), rz
         direction = z + (rz / before) * direction
     return p, most, rz <= enough
 

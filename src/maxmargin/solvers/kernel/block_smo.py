@@ -22,6 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from ..._products import inner
 from ...terms import Terms, hinges_only
 from ..base import Run, Step
 from .row_cache import RowCache, add_rows, block_of
@@ -197,10 +198,10 @@ class BlockRun(Run):
     def _figures(self) -> tuple[float, float]:
         """Dual value and gap by the running products."""
         terms = self.terms
-        half = 0.5 * float(terms.beta(self.a) @ self.products)
+        half = 0.5 * inner(terms.beta(self.a), self.products)
         dual = terms.gain(self.a) - half
         thresholds = self.task.thresholds(self.products)
-        primal = half + float(self.task.totals @ thresholds) + float(self.task.cost_at(self.products, thresholds).sum())
+        primal = half + inner(self.task.totals, thresholds) + float(self.task.cost_at(self.products, thresholds).sum())
         return dual, primal - dual
 
     def _go_double(self) -> None:

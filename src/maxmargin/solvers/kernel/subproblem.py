@@ -190,7 +190,7 @@ def _mark(up, down, sign, upper, a, v):
     down[v] = 0.0 if (a[v] > 0.0 if sign[v] > 0.0 else a[v] < upper[v]) else np.inf
 
 
-@compiled(dot=True)
+@compiled
 def _move_thresholds(one, two, move, other, h, up, highest):
     """``h -= move one + other two`` for the terms of all rows; for each group the highest ``h + up`` of every piece."""
     q, piece = len(one), 0
@@ -209,7 +209,7 @@ def _move_thresholds(one, two, move, other, h, up, highest):
             piece += 1
 
 
-@compiled(dot=True)
+@compiled
 def _partners(h, down, high, share, q, gains):
     """The largest share of the gain of a pair with the variable of threshold ``high`` of every piece; the lowest ``h``.
 
@@ -258,7 +258,7 @@ def _highest_of(h, up, high, q, piece):
     return begin
 
 
-@compiled(dot=True)
+@compiled
 def _partner_of(h, down, high, share, q, piece, gain):
     """The variable of the piece that gains most with the one of threshold ``high``; ``gain`` has room for a piece."""
     begin, end = _span(q, piece)
@@ -302,7 +302,7 @@ def _shares(bend, first, most, flat, row, share):
             share_[t] = (first + most) / max(first + bend_[t] - 2.0 * row[t], flat)
 
 
-@compiled(dot=True)
+@compiled
 def _alone(h, rise, fall, diagonal, bend, gain):
     """The gain of every variable alone; the largest, and the largest slope of one that can still move."""
     best, violation = 0.0, 0.0
@@ -314,7 +314,7 @@ def _alone(h, rise, fall, diagonal, bend, gain):
     return best, violation
 
 
-@compiled(dot=True)
+@compiled
 def _together(h, rise, fall, bend, i, row, gain):
     """The gain of variable ``i`` with every partner, 0 for such as add nothing; the largest."""
     best = 0.0
@@ -331,7 +331,7 @@ def _together(h, rise, fall, bend, i, row, gain):
     return best
 
 
-@compiled(dot=True)
+@compiled
 def _steps(h, k, bend, curve, value, rise, fall, up, down):
     """The best moves of two variables together, and the part of the way that the box allows, at most 1.
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._products import inner
 from ...kernels import Kernel
 from ...terms import LossTerms, Terms, hinges_only
 from ..base import WarmStart, fault_of_terms
@@ -107,7 +108,7 @@ class KernelTask:
             a = self._simple_point()
             beta = self.terms.beta(a)
             terms = hinges_only(self.terms, self.name, "a machine with several thresholds")
-            size = float(beta @ self.products(beta)) + float(np.abs(terms.margin * a).sum())
+            size = inner(beta, self.products(beta)) + float(np.abs(terms.margin * a).sum())
             self.enough = max(_NEGLIGIBLE * self.tol, _ROUNDING) * abs(size)
         if self.warm is not None and self.warm.products is not None:
             self.values.products = self.warm.w[: self.n], self.warm.products
@@ -136,7 +137,7 @@ class KernelTask:
         """
         known = self.values.products
         if known is not None and not np.array_equal(known[0], beta):
-            factor = float(beta @ known[0]) / max(float(known[0] @ known[0]), 1e-300)
+            factor = inner(beta, known[0]) / max(inner(known[0], known[0]), 1e-300)
             same = np.abs(beta - factor * known[0]).max(initial=0.0) <= _SAME * np.abs(beta).max(initial=0.0)
             known = (beta.copy(), factor * known[1]) if same else None
         if known is None:
@@ -147,7 +148,7 @@ class KernelTask:
     def penalty(self, w: Reals) -> float:
         """``1/2 beta' K beta``, and the thresholds times their totals."""
         beta = w[: self.n]
-        return 0.5 * float(beta @ self.products(beta)) + float(self.totals @ w[self.n :])
+        return 0.5 * inner(beta, self.products(beta)) + inner(self.totals, w[self.n :])
 
     def objective(self, w: Reals) -> float:
         """``P(w)``."""
@@ -213,7 +214,7 @@ class KernelTask:
         w = np.empty(self.n_weights)
         w[: self.n] = self.terms.beta(a)
         products = self.products(w[: self.n])
-        value = self.terms.gain(a) - 0.5 * float(w[: self.n] @ products)
+        value = self.terms.gain(a) - 0.5 * inner(w[: self.n], products)
         self.check_value(value)
         w[self.n :] = self.thresholds(products)
         return w, value
@@ -248,7 +249,7 @@ class KernelTask:
         if self.totals.any() or not isinstance(self.terms, Terms):
             return self.to_dual(self.warm.w)
         beta = self.warm.w[: self.n]
-        return warm_dual(self.terms, beta, lambda b: float(b @ self.products(b)), balanced=len(self.totals) > 0)
+        return warm_dual(self.terms, beta, lambda b: inner(b, self.products(b)), balanced=len(self.totals) > 0)
 
     def _simple_point(self) -> Reals:
         """0, or of the first terms of each group as many as its total takes."""

@@ -25,6 +25,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ..._products import inner
 from ...data._mapped_rows import rows_of
 from ...terms import Terms
 from ..base import Run, Step, WarmStart
@@ -255,7 +256,7 @@ class BandRun(Run):
         for which, v in merged:
             upper = terms.upper[which, v]
             total.append(float(upper.sum()))
-            margins.append(float(upper @ terms.margin[which, v]) / total[-1])
+            margins.append(inner(upper, terms.margin[which, v]) / total[-1])
         means = self._means(merged, total)
         m = slack.shape[1]
 

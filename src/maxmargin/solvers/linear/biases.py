@@ -14,6 +14,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ..._products import inner
+
 __all__ = ["balanced", "response", "stationary"]
 
 Reals = NDArray[np.float64]
@@ -75,7 +77,7 @@ def stationary(flow: Reals) -> Reals:
         F[:k, :k] += np.outer(F[:k, k], F[k, :k] / total[k])
     v = np.ones(len(F))
     for k in range(1, len(F)):
-        v[k] = float(v[:k] @ F[:k, k]) / total[k]
+        v[k] = inner(v[:k], F[:k, k]) / total[k]
         v[: k + 1] /= v[: k + 1].max()
     return v
 

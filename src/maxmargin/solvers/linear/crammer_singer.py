@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._compiled import compiled, prefetch
+from ..._products import inner
 from ..base import Run, Step, WarmStart
 from ..chunks import Pace, chunks
 from ..deadline import Deadline
@@ -99,7 +100,7 @@ class MulticlassTask:
         """``1/2 |W|^2``, without free intercepts."""
         if self.free:
             w = w[: -len(self.costs)]
-        return 0.5 * float(w @ w)
+        return 0.5 * inner(w, w)
 
     def evaluate(self, w: Reals, scores: Reals | None = None) -> Evaluation:
         """Slacks and costs of the predictions; ``scores`` are those of ``w``, if known; they are overwritten."""
@@ -118,7 +119,7 @@ class MulticlassTask:
 
     def objective(self, w: Reals) -> float:
         """``P(w)``."""
-        return self.penalty(w) + float(self.c @ self.evaluate(w).slack)
+        return self.penalty(w) + inner(self.c, self.evaluate(w).slack)
 
     def weights_of(self, a: Reals) -> Reals:
         """``W`` of a dual point, ``(n_features, n_classes)``."""
@@ -131,14 +132,14 @@ class MulticlassTask:
         """How wrong ``P(w)``, and a dual value near it, can be in float64."""
         scores = self.rows.scores(w.reshape(-1, len(self.costs)))
         size = np.abs(self.costs).max(1)[self.target] + np.abs(scores).max(1)
-        return 8.0 * float(np.finfo(np.float64).eps) * float(self.c @ size)
+        return 8.0 * float(np.finfo(np.float64).eps) * inner(self.c, size)
 
     def best_between(self, w: Reals, v: Reals) -> Reals:
         """The best of two weights and their middle."""
         first, second = (self.rows.scores(end.reshape(-1, len(self.costs))) for end in (w, v))
         middle = 0.5 * (w + v)
         known = [(middle, 0.5 * (first + second)), (w, first), (v, second)]
-        values = [self.penalty(w) + float(self.c @ self.evaluate(w, scores).slack) for w, scores in known]
+        values = [self.penalty(w) + inner(self.c, self.evaluate(w, scores).slack) for w, scores in known]
         return known[int(np.argmin(values))][0]
 
     def from_dual(self, a: Reals, biases: Reals | None = None) -> tuple[Reals, Reals, float]:
@@ -202,9 +203,9 @@ class MulticlassTask:
         best, highest = None, 0.0
         for a in candidates:
             W = self.weights_of(a)
-            square = float(W.ravel() @ W.ravel())
+            square = inner(W.ravel(), W.ravel())
             gain = float((self.costs[self.target] * a).sum())
-            gain -= float(biases @ W[-1])  # 0 without free intercepts
+            gain -= inner(biases, W[-1])  # 0 without free intercepts
             # not against the direction, out of the simplices: multipliers of another problem can make the gain negative
             step = min(1.0, max(gain, 0.0) / square) if square > 0.0 else 1.0
             value = step * gain - 0.5 * step * step * square
@@ -478,7 +479,7 @@ class CrammerSingerRun(Run):
             self.ahead = W - face.combined(way)
             a[shared] = (face.values + change).reshape(costs.shape)
             W -= face.combined(change)
-            self.state[GAIN] += float(change @ costs.ravel())
+            self.state[GAIN] += inner(change, costs.ravel())
             self._take_all_back()
             step.ready = True
 

@@ -18,6 +18,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._products import inner
 from ..base import Step
 from ..truncated import conjugate_gradients
 from .rows import Rows
@@ -146,8 +147,8 @@ def leap(face: Face, most: int) -> tuple[Reals | None, Reals, int]:
         step = 1.0
         for _ in range(_TRIES):
             change = face.projected(face.values + step * way) - face.values
-            linear = float(face.slope @ change)
-            rise = linear - 0.5 * float(change @ face.product(change))
+            linear = inner(face.slope, change)
+            rise = linear - 0.5 * inner(change, face.product(change))
             done += 1
             if rise > _SUFFICIENT * abs(linear):
                 return change, way, done

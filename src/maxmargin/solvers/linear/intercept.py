@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._products import inner
 from ...terms import LossTerms, Terms
 
 __all__ = ["Balanced", "balanced", "best_intercept"]
@@ -131,7 +132,7 @@ def _plane(terms: Terms | LossTerms, scores: Reals, b: float, shift: float) -> _
     a = terms.multipliers(moved)
     beta = terms.beta(a)
     excess = float(beta.sum())
-    return _Plane(a, float(terms.cost(moved).sum()) + float(beta @ scores) + shift * excess, excess)
+    return _Plane(a, float(terms.cost(moved).sum()) + inner(beta, scores) + shift * excess, excess)
 
 
 def _by_bracket(terms: LossTerms, scores: Reals, total: float) -> float:

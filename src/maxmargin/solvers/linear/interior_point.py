@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._products import inner
 from ...errors import DataError
 from ...terms import hinges_only
 from ..base import FINEST, Run, Step, WarmStart
@@ -109,8 +110,8 @@ class InteriorRun(Run):
         if len(self.task.thresholds):
             return self._start_with_totals(a)
         w = rows.combined(terms.beta(a))
-        square = float(w @ w) + float((terms.ridge * a).ravel() @ a.ravel())
-        linear = float(terms.margin.ravel() @ a.ravel())
+        square = inner(w, w) + inner((terms.ridge * a).ravel(), a.ravel())
+        linear = inner(terms.margin.ravel(), a.ravel())
         factor = min(max(linear / max(square, 1e-300), 1e-6), 1.0)
         out = np.zeros(self.task.n_weights)
         out[: len(w)] = factor * w
@@ -229,8 +230,8 @@ class InteriorRun(Run):
         return step
 
     def _products(self, a: Reals, low: Reals, room: Reals, high: Reals) -> float:
-        value = float(a.ravel() @ low.ravel())
-        return value + (float(room.ravel() @ high.ravel()) if self.bounded else 0.0)
+        value = inner(a.ravel(), low.ravel())
+        return value + (inner(room.ravel(), high.ravel()) if self.bounded else 0.0)
 
     def on_fewer_rows(self, task: LinearTask, kept: Ints) -> InteriorRun:
         """The same iteration on a smaller problem: first some of the rows, then others, as their scores imply."""
@@ -255,7 +256,7 @@ class InteriorRun(Run):
         self.primal = primal = task.penalty(self.w) + float(self.terms.cost(self.f).sum())
         a = self.terms.balanced(self.a) if task.intercept == "free" else self.a
         w = self.w if self.consistent else task.weights_of(self.terms.beta(a))
-        dual = self.terms.gain(a) - task.penalty(w) + float(self.linear @ self.w)
+        dual = self.terms.gain(a) - task.penalty(w) + inner(self.linear, self.w)
         self.gap = (primal - dual) / max(abs(primal), 1e-300)
         return Step(1, max(primal - dual, 0.0), dual)
 

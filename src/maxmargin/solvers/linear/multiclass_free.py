@@ -22,6 +22,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._products import inner
 from ..base import Step
 from .crammer_singer import GAIN, CrammerSinger, CrammerSingerRun, MulticlassTask, respond
 from .multiclass_interior_point import MulticlassInteriorRun
@@ -149,9 +150,9 @@ class FreeRun(CrammerSingerRun):
         self.passes += 1
         excess = self.biases - self.shift
         # of the problem with a penalty on the excess, and the shift as its price
-        square = float(self.W.ravel() @ self.W.ravel()) - float(self.biases @ self.biases) + float(excess @ excess)
-        step.dual = float(self.state[GAIN]) - 0.5 * square - float(self.shift @ excess)
-        step.gap += abs(float(self._move_shift(excess) @ excess))  # the visits did not see that the sums are not 0
+        square = inner(self.W.ravel(), self.W.ravel()) - inner(self.biases, self.biases) + inner(excess, excess)
+        step.dual = float(self.state[GAIN]) - 0.5 * square - inner(self.shift, excess)
+        step.gap += abs(inner(self._move_shift(excess), excess))  # the visits did not see that the sums are not 0
         self.seen = step.gap
         return step
 
@@ -164,9 +165,9 @@ class FreeRun(CrammerSingerRun):
         response = np.zeros_like(excess)
         respond(self.a, self.visited, self.size, response)
         responds = response > _RESPONDS * response.max()
-        if float(excess @ self.before) < 0.0:
+        if inner(excess, self.before) < 0.0:
             self.stride, self.longest = 0.5 * self.stride, 0.7 * self.longest
-        elif responds.any() and float(excess @ excess) > 0.64 * float(self.before @ self.before):
+        elif responds.any() and inner(excess, excess) > 0.64 * inner(self.before, self.before):
             self.stride, self.longest = min(1.5 * self.stride, self.longest), 1.1 * self.longest
         self.idle = np.where(responds | (excess * self.before < 0.0), 1.0, np.minimum(2.0 * self.idle, _FASTEST))
         pace = np.where(responds, np.maximum(self.stride / np.where(responds, response, 1.0), 1.0), self.idle)

@@ -28,6 +28,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._products import inner
 from ...errors import DataError
 from ..base import FINEST, Run, Step
 from .biases import response
@@ -128,7 +129,7 @@ class MulticlassInteriorRun(Run):
         return np.asarray(total / total.sum())
 
     def _gain(self) -> float:
-        return float(self.cost.ravel() @ self.a.ravel())
+        return inner(self.cost.ravel(), self.a.ravel())
 
     def advance(self) -> Step:
         patience = _PATIENCE if self.gap > self.task.tol else _AT_THE_END
@@ -155,10 +156,10 @@ class MulticlassInteriorRun(Run):
             dlow = (products - low * da) / a
             return dW, df, da, dt, dlow
 
-        mu = float(a.ravel() @ low.ravel()) / a.size
+        mu = inner(a.ravel(), low.ravel()) / a.size
         _, _, da, _, dlow = direction(-a * low)
         step = min(to_zero(a, da), to_zero(low, dlow))
-        ahead = float((a + step * da).ravel() @ (low + step * dlow).ravel()) / a.size
+        ahead = inner((a + step * da).ravel(), (low + step * dlow).ravel()) / a.size
         target = max(mu * max(ahead / mu, 0.0) ** 3, 0.01 * max(task.tol, FINEST) * self.primal / a.size)
         dW, df, da, dt, dlow = direction(target - a * low - da * dlow)
         step = min(1.0, _TO_BOUNDARY * min(to_zero(a, da), to_zero(low, dlow)))
@@ -179,7 +180,7 @@ class MulticlassInteriorRun(Run):
         w = self.W.reshape(-1)
         wanted = self.cost + self.f
         slack = wanted.max(1) - wanted[task.examples, task.target]
-        self.primal = task.penalty(w) + float(task.c @ slack)
+        self.primal = task.penalty(w) + inner(task.c, slack)
         dual = self._gain() - task.penalty(w)
         self.gap = (self.primal - dual) / max(abs(self.primal), 1e-300)
         gap = max(self.primal - dual, 0.0)

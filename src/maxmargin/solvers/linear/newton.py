@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._products import inner
 from ...errors import DataError
 from ..base import Run, Step
 from ..truncated import conjugate_gradients, line_minimum
@@ -87,7 +88,7 @@ class _Point:
         self.gradient = ridge * w - task.combined(beta)
         self.primal = task.penalty(w) + float(terms.cost(scores).sum())
         penalized = ridge > 0.0
-        self.dual = self.primal - 0.5 * float(self.gradient[penalized] ** 2 @ (1.0 / ridge[penalized]))
+        self.dual = self.primal - 0.5 * inner(self.gradient[penalized] ** 2, 1.0 / ridge[penalized])
 
 
 class NewtonRun(Run):
@@ -113,14 +114,14 @@ class NewtonRun(Run):
         direction, products = self._direction(at)
         move = self.task.scores(direction)
         terms = self.task.terms
-        linear, square = float(self.task.ridge * at.w @ direction), float(self.task.ridge * direction @ direction)
+        linear, square = inner(self.task.ridge * at.w, direction), inner(self.task.ridge * direction, direction)
 
         def slope(t: float) -> float:
             beta = terms.beta(terms.multipliers(at.scores + t * move))
-            return linear + t * square - float(beta @ move)
+            return linear + t * square - inner(beta, move)
 
         with np.errstate(over="ignore", invalid="ignore"):
-            t = line_minimum(slope, float(at.gradient @ direction))
+            t = line_minimum(slope, inner(at.gradient, direction))
         self.at = _Point(self.task, at.w + t * direction, at.scores + t * move)
         self.idle = 0 if self.at.primal < self.best.primal or self.at.dual > self.highest.dual else self.idle + 1
         self.best = min(self.best, self.at, key=lambda point: point.primal)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._products import inner
 from ..objective import Place, Plane, Point, ScoredObjective
 from .intercept import balanced, best_intercept
 from .subgradient_steps import CompiledSteps, curvatures, has_compiled_steps
@@ -125,7 +126,7 @@ class LinearObjective(ScoredObjective):
         else:
             a = terms.multipliers(place.scores)
             beta = terms.beta(a)
-            offset = place.loss + float(beta @ place.scores)
+            offset = place.loss + inner(beta, place.scores)
         slope = np.zeros_like(place.w)
         slope[:d] = -rows.combined(beta)
         if self.has_bias and not self.free:

@@ -22,6 +22,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ..._products import inner
 from ...status import Status
 from ...terms import hinge
 from ..loop import run_to_tolerance
@@ -77,7 +78,7 @@ def separate(rows: Rows, sign: Reals, intercept: bool, *, factor: bool = False) 
     """
     w, scores = _by_perceptron(rows, sign, intercept)
     margin = float((sign * scores).min())
-    squares = float(w @ w)
+    squares = inner(w, w)
     longest = float(np.sqrt(rows.squared_norms.max()) + intercept)
     if margin > _CLEAR * np.sqrt(squares) * longest:
         return squares / margin**2
@@ -115,12 +116,12 @@ def _by_program(rows: Rows, sign: Reals, intercept: bool, margins: Reals, factor
             both = 2.0 if intercept else 1.0
             return Conflict(used[left[kept]], weights * (both / weights.sum()))
         w = u / scale
-        b -= float(w @ shift)
+        b -= inner(w, shift)
         margins = sign * (rows.scores(w) + b)
         margins[used] = np.maximum(margins[used], t)  # they are, but for rounding
         worst = _smallest(margins, margins < 0.5 * t, count)
         if not len(worst):
-            return (float(w @ w) + b * b) / float(margins.min()) ** 2
+            return (inner(w, w) + b * b) / float(margins.min()) ** 2
         used = np.union1d(used, worst)
 
 
@@ -191,7 +192,7 @@ def _irreducible(A: Reals, weights: Reals, tolerance: float) -> tuple[Ints, Real
             last = V[-1] * np.sign(V[-1].sum())
             return left, last if (last > 0.0).all() else weights
         # along other solutions, each until a weight is 0; those left keep it there
-        null = V[-free:] - np.outer(V[-free:] @ weights, weights) / float(weights @ weights)
+        null = V[-free:] - np.outer(V[-free:] @ weights, weights) / inner(weights, weights)
         for _ in range(free - 1):
             step = null[int(np.argmax((null**2).sum(1)))]
             largest = float(step.max() if step.max() > -step.min() else step.min())

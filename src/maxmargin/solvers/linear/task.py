@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._products import inner
 from ...terms import LossTerms, Terms
 from ..base import WarmStart, fault_of_terms
 from ..deadline import Deadline
@@ -115,7 +116,7 @@ class LinearTask:
         d = self.rows.shape[1] - len(self.thresholds)
         value = 0.5 * float(square(w[:d]))
         if len(self.thresholds):
-            return value + float(self.thresholds @ w[d:])
+            return value + inner(self.thresholds, w[d:])
         if self.intercept == "penalized":
             value += 0.5 * float(w[d] / self.scale) ** 2
         return value

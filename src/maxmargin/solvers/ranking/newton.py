@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ..._products import inner
 from ..base import Run, Step
 from ..truncated import conjugate_gradients, line_minimum
 from .task import PairLoss, RankingTask
@@ -70,7 +71,7 @@ class _Line:
 
     def __init__(self, task: RankingTask, at: _Point, direction: Reals, move: Reals) -> None:
         self.task, self.start, self.move = task, at.loss, move
-        self.linear, self.square = float(at.w @ direction), float(direction @ direction)
+        self.linear, self.square = inner(at.w, direction), inner(direction, direction)
         self.last = (0.0, at.loss)
 
     def loss(self, t: float) -> PairLoss:
@@ -81,7 +82,7 @@ class _Line:
 
     def slope(self, t: float) -> float:
         """Derivative after a step ``t``."""
-        return self.linear + t * self.square - float(self.loss(t).beta @ self.move)
+        return self.linear + t * self.square - inner(self.loss(t).beta, self.move)
 
 
 class _NewtonRun(Run):
@@ -133,7 +134,7 @@ class _NewtonRun(Run):
         direction, products = self._direction(at, self.passes_left - passes)
         move = task.scores(direction)
         line = _Line(task, at, direction, move)
-        t = line_minimum(line.slope, float(at.gradient @ direction))
+        t = line_minimum(line.slope, inner(at.gradient, direction))
         self.at = _Point(task, at.w + t * direction, line.loss(t))
         self.idle = 0 if self._note() else self.idle + 1
         gap = self.best_primal - self.best_dual

@@ -19,6 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ..._products import inner
 from ...terms import Terms
 from ..linear.rows import Rows
 from ..linear.stream import Stream
@@ -90,7 +91,7 @@ def sizes_of(rows: Rows, queries: Queries) -> tuple[float, float]:
     squares = np.asarray((X.multiply(X) if rows.sparse else X * X).sum(1)).ravel()
     within = float((sums.multiply(sums) if rows.sparse else sums * sums).sum())
     all_of = np.asarray(sums.sum(0)).ravel()
-    trace = max(float((weight * others) @ squares) - (float(all_of @ all_of) - within), 0.0)
+    trace = max(inner(weight * others, squares) - (inner(all_of, all_of) - within), 0.0)
     # the sum of all differences first
     rank = np.concatenate([[0.0], np.cumsum(each)])
     v = X.T @ (weight * (rank[queries.grade] - (weight.sum() - rank[queries.grade + 1])))

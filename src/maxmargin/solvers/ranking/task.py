@@ -23,6 +23,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ..._products import inner
 from ...data._mapped_rows import rows_of
 from ...errors import DataError
 from ..base import WarmStart
@@ -92,7 +93,7 @@ class RankingTask:
 
     def penalty(self, w: Reals) -> float:
         """``1/2 |w|^2``."""
-        return 0.5 * float(w @ w)
+        return 0.5 * inner(w, w)
 
     def objective(self, w: Reals) -> float:
         """``P(w)``."""
@@ -245,7 +246,7 @@ class PairLoss:
         """``sum_p gain(a_p)`` of the multipliers implied."""
         total = self.factor * self._window.slack
         total += -self._square if self.task.squared else 0.5 * self.task.queries.sums(self._below_low[1])
-        return self.task.C * float(self.task.factor @ total)
+        return self.task.C * inner(self.task.factor, total)
 
     @property
     def beta(self) -> Reals:
@@ -270,7 +271,7 @@ class PairLoss:
         if self.task.squared:
             return self.gain
         degree = self.task.queries.sums(self._below_one[1])
-        return 0.5 * self.task.C * float(self.task.factor @ degree)
+        return 0.5 * self.task.C * inner(self.task.factor, degree)
 
     @property
     def degree(self) -> Reals:
