@@ -23,9 +23,8 @@ exponent comes from one product of rows that are two values longer. Its parts mu
 none: a ``gamma`` that makes them larger than 1e300 is refused.
 
 Many values are computed by as many threads as the library of linear algebra (BLAS) may use: ``OPENBLAS_NUM_THREADS``
-and the like, and ``threadpoolctl.threadpool_limits``, set both. The values do not depend on the number of threads;
-those of dense rows of more than 256 features, whose products BLAS divides, may in their last digit. Functions of one's
-own are called by one thread.
+and the like, and ``threadpoolctl.threadpool_limits``, set both. The values do not depend on the number of threads.
+Functions of one's own are called by one thread.
 """
 
 from __future__ import annotations
