@@ -64,3 +64,20 @@ def test_the_model_does_not_depend_on_the_clock(name: str, monkeypatch: pytest.M
     again, as_many = weights(name, form, 1, monkeypatch)
     np.testing.assert_array_equal(again, first)
     assert as_many == passes
+
+
+def test_nor_does_it_where_long_dense_rows_are_read_in_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    wide = rng.normal(size=(151, 300))
+    y = np.where(wide[:, 0] + rng.normal(size=151) > 0.0, 1, -1)
+    found = []
+    for seed in range(3):
+        cuts = np.random.default_rng(seed)
+
+        def learn(self: Any, size: int, seconds: float, cuts: Any = cuts) -> None:
+            self.size = int(cuts.integers(1, 40))
+
+        monkeypatch.setattr(chunks.Pace, "learn", learn)
+        model = SVMClassifier(0.01, solver="coordinate_ascent", random_state=0, tol=1e-6).fit(wide, y)
+        found.append(model.coef_.tobytes())
+    assert found[0] == found[1] == found[2]

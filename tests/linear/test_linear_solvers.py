@@ -15,8 +15,10 @@ from maxmargin.solvers.linear.automatic import Automatic, passes_to_go
 from maxmargin.solvers.linear.coordinate_ascent import CoordinateAscent
 from maxmargin.solvers.linear.interior_point import InteriorPoint
 from maxmargin.solvers.linear.rows import Rows
+from maxmargin.solvers.linear.task import LinearTask
 from maxmargin.solvers.loop import Record, Result, run_to_tolerance
 from maxmargin.status import Status
+from maxmargin.terms import hinge, insensitive, squared_hinge
 
 SOLVERS: dict[str, Any] = {
     "interior point": InteriorPoint(),
@@ -180,3 +182,27 @@ def test_too_many_features_for_a_matrix_of_them() -> None:
     with pytest.raises(DataError, match=r"interior_point is for up to 10000 features; there are 30000: use solver='co"):
         SVMClassifier(solver="interior_point").fit(X, y)
     assert SVMClassifier(random_state=0).fit(X, y).solver_ == "coordinate_ascent"
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [1, 2, 41, 100])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "insensitive"])
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+def test_long_dense_rows_are_visited_as_sparse_ones_are(intercept: str, loss: str, n: int, dtype: Any) -> None:
+    """The steps for two rows that are read together are those for one after the other."""
+    rng = np.random.default_rng(n)
+    X = rng.normal(size=(n, 256)).astype(dtype)
+    y = np.where(X[:, 0] + 0.5 * rng.normal(size=n) > 0.0, 1.0, -1.0)
+    target = X[:, 0].astype(np.float64) if loss == "insensitive" else y
+    terms = (insensitive(target, np.full(n, 0.05), 0.1) if loss == "insensitive"
+             else (hinge if loss == "hinge" else squared_hinge)(y, np.full(n, 0.05)))  # fmt: skip
+    seen = []
+    for form in (X, sp.csr_matrix(X)):
+        rows, rng = Rows(form), np.random.default_rng(1)
+        task = LinearTask(rows, terms, 0.05, np.ones(n), intercept, 0.0, rng)  # type: ignore[arg-type]
+        run = CoordinateAscent().start(task)
+        seen.append([(run.advance().dual, run.dual(), run.weights().copy()) for _ in range(6)])
+    for (dense, dual, w), (sparse, other, v) in zip(*seen, strict=True):
+        assert dense == pytest.approx(sparse, rel=1e-9, abs=1e-12)
+        assert dual == pytest.approx(other, rel=1e-9, abs=1e-12)
+        assert w == pytest.approx(v, rel=1e-8, abs=1e-10)

@@ -37,6 +37,17 @@ def test_a_chunk_takes_about_a_third_of_a_second() -> None:
     assert [len(part) for part in chunks(np.arange(5), pace=Pace(2))] == [2, 3]
 
 
+def test_chunks_of_a_multiple() -> None:
+    for size in range(1, 9):
+        lengths = [len(part) for part in chunks(np.arange(101), pace=Pace(size, most=7, multiple=2))]
+        assert sum(lengths) == 101
+        assert not any(length % 2 for length in lengths[:-1])
+        assert max(lengths) <= 8
+    pace = Pace(65, multiple=2)
+    pace.learn(64, 100.0)  # as many as there are at a time
+    assert pace.size == 1
+
+
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_slow_examples_keep_the_limit_of_time(n_jobs: int) -> None:
     done = []

@@ -24,15 +24,19 @@ _CHUNK_SECONDS = 0.3
 
 @dataclass
 class Pace:
-    """How many at a time: what passes of the same work learn from one another, for the next to begin with."""
+    """How many at a time: what passes of the same work learn from one another, for the next to begin with.
+
+    All but the last of a pass are a ``multiple``.
+    """
 
     size: int = _FIRST_CHUNK
     most: int = 1_000_000
+    multiple: int = 1
 
     def learn(self, size: int, seconds: float) -> None:
         """A chunk of that size took so long."""
         fits = int(min(max(size * min(_CHUNK_SECONDS / max(seconds, 1e-6), 8.0), 1), self.most))
-        self.size = fits if size == self.size else max(fits, self.size)  # a short rest says little
+        self.size = fits if size > self.size - self.multiple else max(fits, self.size)  # a short rest says little
 
 
 def chunks(order: Ints, deadline: Deadline | None = None, pace: Pace | None = None) -> Iterator[Ints]:
@@ -47,7 +51,8 @@ def chunks(order: Ints, deadline: Deadline | None = None, pace: Pace | None = No
     while at < len(order):
         if at and deadline is not None:
             deadline.check()
-        begin, size = time.perf_counter(), min(pace.size, len(order) - at)
+        fits = max(pace.size - pace.size % pace.multiple, pace.multiple)
+        begin, size = time.perf_counter(), min(fits, len(order) - at)
         yield order[at : at + size]
         at += size
         pace.learn(size, time.perf_counter() - begin)

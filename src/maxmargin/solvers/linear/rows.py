@@ -18,7 +18,7 @@ from ..._compiled import compiled, prefetch
 from . import dense_products
 from .gram import PIECE_ROWS, gram
 
-__all__ = ["AHEAD", "Rows", "add_row", "dot_row", "load_row", "read_only", "square"]
+__all__ = ["AHEAD", "Rows", "add_row", "add_two", "dot_row", "dot_two", "load_row", "read_only", "square"]
 
 Reals = NDArray[np.float64]
 _BLOCK_ENTRIES = 1 << 18
@@ -54,6 +54,27 @@ def add_row(data, indices, indptr, width, i, scale, w):
     else:
         for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
             w[np.uint64(indices[k])] += scale * data[k]
+
+
+@compiled(dot=True)
+def dot_two(data, width, i, j, w):
+    """``<x_i, w>``, ``<x_j, w>`` and ``<x_i, x_j>`` of dense rows."""
+    one, two = data[i * width : (i + 1) * width], data[j * width : (j + 1) * width]
+    first, second, both = 0.0, 0.0, 0.0
+    for k in range(width):
+        x, z, u = one[k], two[k], w[k]
+        first += x * u
+        second += z * u
+        both += np.float64(x) * z
+    return first, second, both
+
+
+@compiled
+def add_two(data, width, i, scale, j, other, w):
+    """``w += scale x_i + other x_j`` of dense rows."""
+    one, two = data[i * width : (i + 1) * width], data[j * width : (j + 1) * width]
+    for k in range(width):
+        w[k] += scale * one[k] + other * two[k]
 
 
 @compiled(dot=True)
