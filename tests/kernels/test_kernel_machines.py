@@ -432,7 +432,8 @@ def test_the_choice_of_solver_is_told() -> None:
     asked = SVMClassifier(kernel="rbf", solver="interior_point").fit(X, SIGN)
     assert (asked.solver_, asked.solver_reason_) == ("interior_point", "asked for")
     np.testing.assert_allclose(easy.decision_function(X), asked.decision_function(X), atol=0.1)
-    hard = SVMRegressor(1e7, kernel="poly", degree=2, epsilon=0.01).fit(np.tile(X, (8, 1)) + 0.1, RNG.normal(size=400))
+    noise = np.random.default_rng(6).normal(size=400)
+    hard = SVMRegressor(1e7, kernel="poly", degree=2, epsilon=0.01).fit(np.tile(X, (8, 1)) + 0.1, noise)
     assert hard.solver_ == "interior_point"
     assert "block SMO would take" in hard.solver_reason_
 

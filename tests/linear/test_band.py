@@ -260,10 +260,10 @@ def rare(C: float, seed: int = 0) -> LinearTask:
     return task_of(hinge(y, C * np.where(y > 0.0, 100.0, 1.0)), rows, tol=1e-3, seed=seed)
 
 
-@pytest.mark.parametrize("C", [1.0, 100.0])
+@pytest.mark.parametrize("C", [1.0, 10.0, 100.0])
 def test_a_rare_class(C: float) -> None:
-    """The weights of a sample are far from optimal on all rows, and make no start."""
-    for seed in range(6):
+    """The weights of a sample are far from optimal on all rows, and make no start, or one that comes to nothing."""
+    for seed in (*range(6), 6, 11):
         found = run_to_tolerance(rare(C, seed), InteriorPoint(), max_passes=200).certificate
         assert found.status is Status.CONVERGED
         assert found.passes < 40, seed

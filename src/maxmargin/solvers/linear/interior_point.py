@@ -37,6 +37,9 @@ _TO_BOUNDARY, _CAREFULLY, _LARGE = 0.995, 0.9, 0.1
 _FAR = 0.1
 # of a warm start: sum of the products of variables and multipliers over the objective (measured)
 _LEVEL = 3.0
+# Iterations after which a start at given weights has to be worth it: mostly one or two halve the products, but where
+# rows of great weight are told apart too late, steps from there can be short for ever (measured).
+_TRIED = 8
 _NEAR = (1e-3, 1e-5)
 
 
@@ -82,24 +85,28 @@ class InteriorRun(Run):
             self.linear[-len(task.thresholds) :] = task.thresholds
         # warm weights of objective 0 are on no central path
         cold = task.warm is None or len(task.thresholds) > 0 or task.objective(task.warm.w) <= 0.0
-        self.consistent = cold  # whether the weights are those of the dual point, up to rounding
-        if self.consistent:
-            self.a, self.w = self._start()
-            self.f = task.scores(self.w)
-            slope = self._slope()
-            level = max(3.0, float(np.abs(slope).mean()))  # measured: fewer iterations than with less or more
-            self.low = np.maximum(slope, 0.0) + level
-            self.high = np.maximum(-slope, 0.0) + level if self.bounded else np.zeros_like(self.a)
-            self.room = terms.upper - self.a  # kept apart: near the bound the difference would be rounding
+        self.level = 0.0 if cold else level  # of a start at given weights
+        if cold:
+            self._start_cold()
         else:
             assert task.warm is not None
             self._start_at(task.warm.w.copy(), level)
+        self.consistent = cold  # whether the weights are those of the dual point, up to rounding
         self.point, self.primal, self.gap, self.steps = self.w, 0.0, np.inf, 0
         # of variables and multipliers, their sum over the objective: how good the weights are, long before the gap,
         # which waits for a dual point of the same weights
         self.products = np.inf
         self.near = len(self.task.thresholds) > 0  # whether steps go all but to the bounds
         self.found: Reals | None = None  # the dual variables of the best bound at the last look
+
+    def _start_cold(self) -> None:
+        self.a, self.w = self._start()
+        self.f = self.task.scores(self.w)
+        slope = self._slope()
+        level = max(3.0, float(np.abs(slope).mean()))  # measured: fewer iterations than with less or more
+        self.low = np.maximum(slope, 0.0) + level
+        self.high = np.maximum(-slope, 0.0) + level if self.bounded else np.zeros_like(self.a)
+        self.room = self.terms.upper - self.a  # kept apart: near the bound the difference would be rounding
 
     def _start(self) -> tuple[Reals, Reals]:
         """The best multiple of one simple point: scores of a sensible size whatever the features are."""
@@ -204,7 +211,7 @@ class InteriorRun(Run):
         )
         ahead /= count
         # far below the tolerance the systems only lose accuracy
-        target = max(mu * (ahead / mu) ** 3, 0.01 * max(self.task.tol, FINEST) * self.primal / count)
+        target = max(mu * (ahead / mu) ** 3, 0.01 * max(self.task.tol, FINEST) * abs(self.primal) / count)
         at_low += target
         at_low -= da * dlow
         if self.bounded:
@@ -227,6 +234,9 @@ class InteriorRun(Run):
         self.steps += 1
         step = self._figures()
         self.products = self._products(self.a, self.low, self.room, self.high) / max(abs(self.primal), 1e-300)
+        if self.steps == _TRIED and self.products > 0.5 * self.level > 0.0:
+            self._start_cold()
+            self.consistent, self.level = True, 0.0
         return step
 
     def _products(self, a: Reals, low: Reals, room: Reals, high: Reals) -> float:
