@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils.validation import validate_data
 
+from ._checked_rows import checked_rows
 from ._estimator import check_number, choose_solver, warn_caller
 from ._machine import Machine, counted
 from ._notes import (
@@ -48,7 +48,6 @@ from .solvers.linear.rows import Rows, square
 from .solvers.loop import Result, check_costs, run_to_tolerance
 from .solvers.projected_gradient import ProjectedGradient
 from .status import Status
-from .structures.values import check_rows
 from .terms import LossTerms, Terms, insensitive
 
 __all__ = ["KernelMachine", "kernel_solvers"]
@@ -359,9 +358,8 @@ class KernelMachine(Machine):
             When the values of a precomputed kernel are not those between test and training points, or a row has values
         too large to compute with.
         """
-        check_rows(X)
         try:
-            X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+            X = checked_rows(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         except ValueError as error:
             n = self.n_features_in_
             if "kernel_" in vars(self) and self.kernel_.name == "precomputed" and f"expecting {n} feat" in str(error):

@@ -7,8 +7,9 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from ._checked_rows import checked_rows
 from ._class_labels import Classifier, ClassLabels, classes_in, classes_part
 from ._estimator import MarginEstimator, undone_if_failed
 from ._machine import counted
@@ -19,7 +20,6 @@ from .solvers.linear.rows import Rows
 from .solvers.loop import Result, run_to_tolerance
 from .solvers.ranking.queries import group
 from .solvers.ranking.task import RankingTask, check_pairs
-from .structures.values import check_rows
 
 __all__ = ["AUCClassifier", "best_threshold"]
 
@@ -166,8 +166,7 @@ class AUCClassifier(Classifier, MarginEstimator):
             if getattr(self, name) not in values:
                 raise ValueError(f"{name} must be {values[0]!r} or {values[1]!r}, not {getattr(self, name)!r}")
         labels = ClassLabels(y, self.class_weight)
-        check_rows(X)
-        X, truth = validate_data(self, X, labels.y, accept_sparse="csr", dtype=[np.float64, np.float32])
+        X, truth = checked_rows(self, X, labels.y, accept_sparse="csr", dtype=[np.float64, np.float32])
         classes = labels.of_rows(truth, sample_weight, "AUCClassifier", binary=True)
         X, order, weight = counted(X, classes.number, classes.weight)
         number, factors = classes.number[order], classes.factors
@@ -219,8 +218,7 @@ class AUCClassifier(Classifier, MarginEstimator):
     def decision_function(self, X: Any) -> Reals:
         """Scores of shape (n,): positive for the second class; their order is what was learned."""
         check_is_fitted(self, "coef_")
-        check_rows(X)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        X = checked_rows(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         return np.asarray(Rows(X).scores(self.coef_[0]) + self.intercept_[0])
 
     def predict(self, X: Any) -> NDArray[Any]:

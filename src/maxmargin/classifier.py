@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, log_expit, softmax
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from ._checked_rows import checked_rows
 from ._class_labels import Classifier, ClassLabels, KnownLabels, classes_in, classes_part
 from ._estimator import check_sample_weight, undone_if_failed
 from ._kernel_machine import KernelMachine, bounded_together, canonical, dual_of, nu_for_classes, points_of
@@ -27,7 +28,6 @@ from .solvers.linear.folding import Folded, fold
 from .solvers.linear.rows import Rows
 from .solvers.loop import Result
 from .status import Status
-from .structures.values import check_rows
 from .terms import LossTerms, Terms, margin_terms
 
 __all__ = ["SVMClassifier"]
@@ -292,8 +292,7 @@ class SVMClassifier(Classifier, KernelMachine):
         if self.nu is not None and (not isinstance(loss, Hinge) or margin is not None):
             raise ValueError("SVMClassifier: nu is for the hinge loss without wanted margins")
         labels = ClassLabels(y, self.class_weight)
-        check_rows(X)
-        X, checked = validate_data(self, X, labels.y, accept_sparse="csr", dtype=[np.float64, np.float32])
+        X, checked = checked_rows(self, X, labels.y, accept_sparse="csr", dtype=[np.float64, np.float32])
         classes = labels.of_rows(checked, sample_weight, "SVMClassifier")
         n = len(checked)
         wanted = check_margin(margin, n)
@@ -365,8 +364,7 @@ class SVMClassifier(Classifier, KernelMachine):
             streams.check(self)
         known = classes_of(classes, getattr(self, "classes_", None), begun=streams is not None)
         labels = KnownLabels(y, known)
-        check_rows(X)
-        X, truth = validate_data(
+        X, truth = checked_rows(
             self, X, labels.y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=streams is None
         )
         check_classification_targets(truth)

@@ -11,8 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from ._checked_rows import checked_rows
 from ._class_labels import Classifier, ClassLabels, classes_in, classes_part
 from ._estimator import undone_if_failed
 from ._kernel_machine import KernelMachine, dual_of
@@ -28,7 +29,6 @@ from .solvers.linear.separation import Conflict
 from .solvers.loop import Result
 from .solvers.perceptron import Perceptron
 from .structures.rows import equal_pairs
-from .structures.values import check_rows
 from .terms import hinge
 
 __all__ = ["HardMarginSVM"]
@@ -190,8 +190,7 @@ class HardMarginSVM(Classifier, KernelMachine):
         if isinstance(solver, Perceptron):
             raise ValueError(f"HardMarginSVM: solver {self.solver!r} looks for any hyperplane, not for the margin")
         labels = ClassLabels(y)
-        check_rows(X)
-        X, truth = validate_data(self, X, labels.y, accept_sparse="csr", dtype=[np.float64, np.float32])
+        X, truth = checked_rows(self, X, labels.y, accept_sparse="csr", dtype=[np.float64, np.float32])
         check_classification_targets(truth)
         classes, number = np.unique(truth, return_inverse=True)
         names = labels.names(classes)

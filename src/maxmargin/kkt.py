@@ -26,8 +26,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import connected_components
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from ._checked_rows import checked_rows
 from ._class_labels import KnownLabels
 from ._estimator import check_sample_weight
 from ._machine import check_margin
@@ -37,7 +38,6 @@ from .losses import Hinge
 from .problem import relative_gap
 from .solvers.bundle import Bundle
 from .structures.rows import FEW_ENTRIES, equal_pairs
-from .structures.values import check_rows
 
 __all__ = ["CATEGORIES", "KKTReport", "kkt_report"]
 
@@ -238,8 +238,7 @@ def kkt_report(
     if not 0.0 <= tolerance < 0.5:
         raise ValueError(f"tolerance must be a number in [0, 0.5), not {tolerance!r}")
     labels = KnownLabels(y, model.classes_)
-    check_rows(X)
-    X, truth = validate_data(model, X, labels.y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+    X, truth = checked_rows(model, X, labels.y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
     n = len(truth)
     number = labels.numbers(truth)
     strange = np.flatnonzero(number < 0)

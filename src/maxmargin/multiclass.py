@@ -11,8 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from ._checked_rows import checked_rows
 from ._class_labels import Classifier, ClassLabels, classes_in, classes_part
 from ._estimator import (
     MarginEstimator,
@@ -31,7 +32,7 @@ from .solvers.base import WarmStart
 from .solvers.loop import Result, check_costs, run_to_tolerance
 from .structures.base import Encoded, check_magnitude
 from .structures.rows import FEW_ENTRIES
-from .structures.values import LARGEST, as_reals, check_largest, check_rows, check_smallest
+from .structures.values import LARGEST, as_reals, check_largest, check_smallest
 
 __all__ = ["MulticlassSVM"]
 
@@ -202,8 +203,7 @@ class MulticlassSVM(Classifier, MarginEstimator):
         solver = self._structured_solver()
         by_rows = self._check_intercept(solver)
         labels = ClassLabels(y, self.class_weight)
-        check_rows(X)
-        X, truth = validate_data(self, X, labels.y, accept_sparse="csr", dtype="numeric")
+        X, truth = checked_rows(self, X, labels.y, accept_sparse="csr", dtype="numeric")
         classes = labels.of_rows(truth, sample_weight, "MulticlassSVM")
         wanted = check_margin(margin, len(truth))
         names, number, weight = classes.names, classes.number, classes.weights()
@@ -420,8 +420,7 @@ class MulticlassSVM(Classifier, MarginEstimator):
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self, "coef_")
-        check_rows(X)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        X = checked_rows(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         return np.asarray(X @ self.coef_.T) + self.intercept_
 
     def predict(self, X: Any) -> NDArray[Any]:

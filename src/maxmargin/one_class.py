@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import OutlierMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from ._checked_rows import checked_rows
 from ._estimator import check_sample_weight, undone_if_failed
 from ._kernel_machine import KernelMachine
 from .status import Status
-from .structures.values import check_rows
 from .terms import hinge
 
 __all__ = ["OneClassSVM"]
@@ -127,8 +127,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         if self.nu is None:
             raise ValueError("OneClassSVM: nu must be a number in (0, 1], not None")
         solver = self._check_machine()
-        check_rows(X)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        X = checked_rows(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
         weight = check_sample_weight(sample_weight, X.shape[0])
         X, order, weight = self._counted(X, np.zeros(X.shape[0], np.int64), weight)
         n = len(order)

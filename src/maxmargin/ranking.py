@@ -11,8 +11,9 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from ._checked_rows import checked_rows
 from ._estimator import MarginEstimator, check_sample_weight, check_targets, choose_solver, undone_if_failed
 from ._items import item_numbers
 from ._machine import _SOLVERS
@@ -41,7 +42,7 @@ from .solvers.ranking.task import RankingTask, check_pairs
 from .solvers.subgradient import Pegasos, Subgradient
 from .status import Status
 from .structures.base import check_magnitude
-from .structures.values import as_reals, check_rows
+from .structures.values import as_reals
 
 __all__ = ["FOR_PAIRS", "PAIR_SOLVERS", "SVMRanker", "pair_solver"]
 
@@ -414,8 +415,7 @@ class SVMRanker(MarginEstimator):
         solver = self._linear_solver("comparisons")
         n_rows = None
         if X is not None:
-            check_rows(X)
-            X = validate_data(self, X, accept_sparse="csr", dtype=np.float64)
+            X = checked_rows(self, X, accept_sparse="csr", dtype=np.float64)
             check_magnitude(X.data if sp.issparse(X) else X)
             n_rows = X.shape[0]
         names, pairs, tied = item_numbers(n_rows, winners, losers, ties, items)
@@ -481,8 +481,7 @@ class SVMRanker(MarginEstimator):
     def predict(self, X: Any) -> Reals:
         """Scores of shape (n,): the higher, the earlier in the ranking."""
         check_is_fitted(self, "coef_")
-        check_rows(X)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        X = checked_rows(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         return Rows(X).scores(self.coef_)
 
     def score(self, X: Any, y: ArrayLike, qid: ArrayLike | None = None) -> float:
@@ -491,8 +490,7 @@ class SVMRanker(MarginEstimator):
 
     def _graded(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Reals]:
         """Rows and grades, checked."""
-        check_rows(X)
-        X, grades = validate_data(
+        X, grades = checked_rows(
             self, X, check_targets(y), accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=True,
             multi_output=False, reset=reset,
         )  # fmt: skip

@@ -8,8 +8,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from ._checked_rows import checked_rows
 from ._estimator import check_sample_weight, check_targets, undone_if_failed
 from ._kernel_machine import KernelMachine, dual_of, nu_for_values
 from ._machine import check_epsilon, check_switches
@@ -21,7 +22,6 @@ from .losses import EpsilonInsensitive, SquaredEpsilonInsensitive
 from .solvers.base import WarmStart
 from .solvers.linear.rows import Rows
 from .solvers.loop import Result
-from .structures.values import check_rows
 from .terms import Terms, insensitive, squared_insensitive
 
 __all__ = ["SVMRegressor"]
@@ -208,8 +208,7 @@ default="epsilon_insensitive"
 
     def _numbers(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, Reals]:
         """Rows and targets, checked."""
-        check_rows(X)
-        X, target = validate_data(
+        X, target = checked_rows(
             self, X, check_targets(y), accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=True, reset=reset
         )
         target = np.asarray(target, np.float64)

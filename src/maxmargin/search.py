@@ -14,8 +14,9 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from ._checked_rows import checked_rows
 from ._class_labels import Classifier, ClassLabels
 from ._estimator import check_sample_weight, check_targets, undone_if_failed
 from ._kernel_machine import points_of
@@ -24,7 +25,6 @@ from .kernels import check_precomputed
 from .losses import EpsilonInsensitive, MarginLoss
 from .path import MACHINES, SVMPath, grid_of_C, svm_path
 from .structures.base import check_magnitude
-from .structures.values import check_rows
 
 __all__ = ["SVMClassifierCV", "SVMRegressorCV"]
 
@@ -56,7 +56,6 @@ class _Search(BaseEstimator):
         if not (self.scoring is None or isinstance(self.scoring, str) or callable(self.scoring)):
             raise ValueError(f"scoring must be one name or one function, not {self.scoring!r}")
         scorer = check_scoring(self._machine(), scoring=self.scoring)
-        check_rows(X)
         rows, truth, weight, parameters = self._checked(X, y, sample_weight)
         if self._precomputed:
             check_precomputed(rows)
@@ -287,7 +286,7 @@ max_time, solver, cache_mb, random_state, verbose, callback
 
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, NDArray[Any], Reals | None, dict[str, Any]]:
         labels = ClassLabels(y, self.class_weight)
-        X, truth = validate_data(self, X, labels.y, accept_sparse="csr", dtype=[np.float64, np.float32])
+        X, truth = checked_rows(self, X, labels.y, accept_sparse="csr", dtype=[np.float64, np.float32])
         check_magnitude(X.data if sp.issparse(X) else X)  # of all rows, before some are held out
         classes = labels.of_rows(truth, sample_weight, "SVMClassifierCV")
         return X, classes.labels, classes.weight, self._parameters() | {"class_weight": labels.class_weight}
@@ -411,7 +410,7 @@ cache_mb, random_state, verbose, callback
         return self
 
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, NDArray[Any], Reals | None, dict[str, Any]]:
-        X, truth = validate_data(
+        X, truth = checked_rows(
             self, X, check_targets(y), accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=True
         )
         check_magnitude(X.data if sp.issparse(X) else X)

@@ -20,6 +20,7 @@ LAYERS = (
     ("solvers",),
     (
         "_estimator",
+        "_checked_rows",
         "_progress",
         "_class_labels",
         "_class_weight",

@@ -60,6 +60,7 @@ _PHRASES = tuple(
         (r"give a smaller c, such as \w+\(c=[^)]*\), or ", ""),
         (r" \(run check_structure\)|(?:[,;:] )?\brun check_structure\b[^,;.]*", ""),
         (r"\bscale X ", "scale the features "),
+        (r"\bX contains ", "the features contain "),
         (r"\bin y\b", "in the data"),
     )
 )

@@ -1,0 +1,72 @@
+"""Rows of features as an estimator takes them: scikit-learn's checks, and where an entry is that is no number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import validate_data
+
+from .errors import DataError
+from .structures.values import check_rows
+
+__all__ = ["checked_rows"]
+
+_AT_ONCE = 1 << 20  # entries
+
+
+def checked_rows(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
+    """``validate_data(estimator, X, *y, **options)`` of scikit-learn.
+
+    Raises
+    ------
+    DataError
+        Where an entry is masked, is NaN or infinite: names the row and the column; for a damaged sparse matrix.
+    ValueError
+        As scikit-learn's.
+    """
+    check_rows(X)
+    try:
+        return validate_data(estimator, X, *y, **options)
+    except ValueError as error:
+        said = str(error)
+        place = _first_without_number(X) if "Input X contains" in said or "NaN to integer" in said else None
+        if place is None:
+            raise
+        row, column, value = place
+        names = getattr(X, "columns", None)
+        name = "" if names is None else f" ({names[column]!r})"
+        if np.isnan(value):
+            what, then = "NaN", "drop such rows, or fill them in, as with sklearn.impute.SimpleImputer in a pipeline"
+        else:
+            what, then = "infinity", "replace it by a finite number, or drop such rows"
+        raise DataError(
+            f"{type(estimator).__name__}: X contains {what}, first in row {row}, column {column}{name}: {then}"
+        ) from None
+
+
+def _first_without_number(X: Any) -> tuple[int, int, float] | None:
+    """Row, column and value; None where there is none, or what it is cannot be said."""
+    if sp.issparse(X):
+        X = X.tocsr()
+        bad = np.flatnonzero(~np.isfinite(X.data))
+        if not len(bad):
+            return None
+        k = int(bad[0])
+        return int(np.searchsorted(X.indptr, k, side="right")) - 1, int(X.indices[k]), float(X.data[k])
+    try:
+        # of a data frame, what is missing is NaN whatever the type of the column
+        values = X.to_numpy(np.float64, na_value=np.nan) if hasattr(X, "convert_dtypes") else np.asarray(X)
+        if values.ndim != 2:
+            return None
+        step = max(1, _AT_ONCE // max(values.shape[1], 1))
+        for at in range(0, len(values), step):
+            part = values[at : at + step].astype(np.float64)
+            places = np.argwhere(~np.isfinite(part)).tolist()
+            if places:
+                row, column = places[0]
+                return at + row, column, float(part[row, column])
+    except (TypeError, ValueError):
+        pass
+    return None

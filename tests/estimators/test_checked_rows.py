@@ -1,0 +1,81 @@
+"""Entries that are no numbers are named with their place, by every machine, in fits and predictions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from maxmargin import (
+    AUCClassifier,
+    HardMarginSVM,
+    MulticlassSVM,
+    OneClassSVM,
+    SVMClassifier,
+    SVMClassifierCV,
+    SVMRanker,
+    SVMRegressor,
+    SVMRegressorCV,
+    svm_path,
+)
+from maxmargin.errors import DataError
+
+X = np.random.default_rng(0).normal(size=(30, 4)) + np.repeat([[0.0], [5.0]], 15, axis=0)
+Y = np.repeat([0, 1], 15)
+MACHINES: dict[str, Any] = {
+    "classifier": SVMClassifier(),
+    "kernel": SVMClassifier(kernel="rbf"),
+    "regressor": SVMRegressor(),
+    "one class": OneClassSVM(),
+    "several classes": MulticlassSVM(),
+    "hard margin": HardMarginSVM(),
+    "auc": AUCClassifier(),
+    "ranker": SVMRanker(),
+    "search": SVMClassifierCV(Cs=[1.0], cv=2),
+    "search of regressors": SVMRegressorCV(Cs=[1.0], cv=2),
+}
+
+
+def spoilt(value: float) -> np.ndarray:
+    out = X.copy()
+    out[17, 2] = out[20, 0] = value
+    return out
+
+
+def fitted(machine: Any, rows: Any) -> Any:
+    return machine.fit(rows) if isinstance(machine, OneClassSVM) else machine.fit(rows, Y)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("name", MACHINES)
+def test_the_place_is_named(name: str, value: float) -> None:
+    what = "NaN" if np.isnan(value) else "infinity"
+    said = rf"{type(MACHINES[name]).__name__}: X contains {what}, first in row 17, column 2: \w+ .*"
+    for form in (np.asarray, sp.csr_matrix, sp.csc_matrix, lambda rows: rows.astype(np.float32), np.ndarray.tolist):
+        with pytest.raises(DataError, match=said) as caught:
+            fitted(MACHINES[name], form(spoilt(value)))
+        assert "\n" not in str(caught.value)
+    model = fitted(MACHINES[name], X)
+    with pytest.raises(DataError, match=said.replace(type(model).__name__, "[A-Za-z]+")):
+        model.predict(spoilt(value))
+
+
+def test_columns_of_a_frame_are_named() -> None:
+    frame = pd.DataFrame(spoilt(np.nan), columns=["a", "b", "height", "d"])
+    with pytest.raises(DataError, match=r"row 17, column 2 \('height'\): drop such rows"):
+        SVMClassifier().fit(frame, Y)
+    missing = frame.convert_dtypes()
+    with pytest.raises(DataError, match=r"row 17, column 2 \('height'\): drop such rows"):
+        SVMClassifier().fit(missing, Y)
+    with pytest.raises(DataError, match=r"row 17, column 2 \('height'\)"):
+        svm_path(frame, Y, [1.0])
+
+
+def test_what_is_wrong_with_the_targets_is_still_said_of_them() -> None:
+    with pytest.raises(ValueError, match="y"):
+        SVMRegressor().fit(X, spoilt(np.nan)[:, 2])
+    with pytest.raises(ValueError, match="complex|Complex"):
+        SVMClassifier().fit(X * 1j, Y)
