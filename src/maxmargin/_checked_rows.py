@@ -31,7 +31,8 @@ def checked_rows(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
         return validate_data(estimator, X, *y, **options)
     except ValueError as error:
         said = str(error)
-        place = _first_without_number(X) if "Input X contains" in said or "NaN to integer" in said else None
+        about = ("NaN" in said or "infinity" in said) and "Input y" not in said
+        place = _first_without_number(X) if about else None
         if place is None:
             raise
         row, column, value = place
