@@ -7,11 +7,13 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from .._products import inner
 from ..terms import LossTerms, Terms
 
-__all__ = ["clipped_dual", "warm_dual"]
+__all__ = ["clipped_dual", "factor_between", "warm_dual"]
 
 Reals = NDArray[np.float64]
+_SAME = 1e-15
 
 
 def warm_dual(terms: Terms, beta: Reals, square: Callable[[Reals], float], *, balanced: bool) -> Reals:
@@ -56,3 +58,15 @@ def clipped_dual(terms: LossTerms, beta: Reals) -> Reals:
     There is no best multiple to be had in one step, as the dual of such a loss is no quadratic.
     """
     return np.clip(terms.sign * beta[:, None], terms.lower, terms.upper)
+
+
+def factor_between(known: Reals, beta: Reals) -> float | None:
+    """The factor that turns known coefficients into others, up to rounding; None where there is none.
+
+    A warm start is often a multiple of where the fit before ended: then sums over the rows need not be made again.
+    """
+    if np.array_equal(known, beta):
+        return 1.0
+    factor = inner(beta, known) / max(inner(known, known), 1e-300)
+    same = np.abs(beta - factor * known).max(initial=0.0) <= _SAME * np.abs(beta).max(initial=0.0)
+    return factor if same else None

@@ -17,7 +17,7 @@ from ..base import WarmStart, fault_of_terms
 from ..deadline import Deadline
 from ..linear.intercept import best_intercept
 from ..oracle import Evaluation
-from ..warm_dual import warm_dual
+from ..warm_dual import factor_between, warm_dual
 from .definiteness import refuse
 from .row_cache import KernelValues
 
@@ -25,7 +25,6 @@ __all__ = ["KernelTask"]
 
 _NEGLIGIBLE = 1e-6
 _ROUNDING = 1e-13
-_SAME = 1e-15
 _FAR = 1e6
 
 Reals = NDArray[np.float64]
@@ -136,12 +135,11 @@ class KernelTask:
         A warm start asks for a multiple of it.
         """
         known = self.values.products
-        if known is not None and not np.array_equal(known[0], beta):
-            factor = inner(beta, known[0]) / max(inner(known[0], known[0]), 1e-300)
-            same = np.abs(beta - factor * known[0]).max(initial=0.0) <= _SAME * np.abs(beta).max(initial=0.0)
-            known = (beta.copy(), factor * known[1]) if same else None
-        if known is None:
+        factor = None if known is None else factor_between(known[0], beta)
+        if known is None or factor is None:
             known = beta.copy(), self.values.combined(self.kernel, self.X, beta)
+        elif factor != 1.0:
+            known = beta.copy(), factor * known[1]
         self.values.products = known
         return known[1]
 

@@ -15,7 +15,7 @@ from ...terms import LossTerms, Terms
 from ..base import WarmStart, fault_of_terms
 from ..deadline import Deadline
 from ..oracle import Evaluation
-from ..warm_dual import warm_dual
+from ..warm_dual import factor_between, warm_dual
 from .intercept import best_intercept
 from .rows import Rows, square
 
@@ -173,11 +173,13 @@ class LinearTask:
 
     def sums_of(self, beta: Reals) -> Reals:
         """``X^T beta``, read-only. The coefficients are kept: leave them as they are."""
-        if self.sums is None or not np.array_equal(self.sums[0], beta):
-            sums = self.rows.combined(beta)
+        known = self.sums
+        factor = None if known is None else factor_between(known[0], beta)
+        if known is None or factor != 1.0:
+            sums = self.rows.combined(beta) if known is None or factor is None else factor * known[1]
             sums.flags.writeable = False
-            self.sums = (beta, sums)
-        return self.sums[1]
+            self.sums = known = (beta, sums)
+        return known[1]
 
     def weights_of(self, beta: Reals) -> Reals:
         """Weights of a dual point; 0 for a free intercept. The coefficients are kept: leave them as they are."""
