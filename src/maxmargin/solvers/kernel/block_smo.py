@@ -90,7 +90,9 @@ class BlockRun(Run):
         self.gap, self.best, self.idle, self.operations = np.inf, -np.inf, 0, 0.0
         self.most: float = _OPERATIONS  # in one block
         self.may_grow = not task.exact and self.terms.squared  # until the task refuses it
-        self.cache = self._rows_in(np.float32 if single_precision_suffices(task, self.terms) else np.float64)
+        # of the values between the rows of a step; the cache may have better ones
+        self.dtype: DTypeLike = np.float32 if single_precision_suffices(task, self.terms) else np.float64
+        self.cache = self._rows_in(self.dtype)
         self.block, self.passes = max(options.block, task.values.block), 0
 
     def _rows_in(self, dtype: DTypeLike) -> RowCache:
@@ -98,8 +100,8 @@ class BlockRun(Run):
 
     @property
     def double(self) -> bool:
-        """Whether kernel rows are float64."""
-        return bool(self.cache.store.dtype == np.float64)
+        """Whether kernel values are float64."""
+        return self.dtype == np.float64
 
     def advance(self) -> Step:
         """As many steps as it takes to work on as many rows as there are, or fewer when the gap is reached."""
@@ -173,7 +175,7 @@ class BlockRun(Run):
         self.worked = rows
         rows = np.sort(rows)
         slots = cache.fetch(rows)
-        K = np.empty((len(rows), len(rows)), cache.store.dtype)
+        K = np.empty((len(rows), len(rows)), self.dtype)
         block_of(cache.store, slots, rows, K)
         part = Terms(*(values[rows] for values in terms))
         a = self.a[rows]
@@ -205,7 +207,8 @@ class BlockRun(Run):
         return dual, primal - dual
 
     def _go_double(self) -> None:
-        """Kernel rows in float64 from here on, and products that owe nothing to those before."""
+        """Kernel values in float64 from here on, and products that owe nothing to those before."""
+        self.dtype = np.float64
         self.cache = self._rows_in(np.float64)
         self.products = self.task.products(self.terms.beta(self.a)).copy()
         self.idle, self.best = 0, -np.inf
