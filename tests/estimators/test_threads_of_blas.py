@@ -46,7 +46,18 @@ def test_a_linear_machine(machine: str, n: int, d: int) -> None:
     assert found[0] == found[1]
 
 
-@pytest.mark.parametrize(("n", "d", "parameters"), [(12_000, 6, {}), (1500, 300, {"gamma": 1e-3})])
+@pytest.mark.parametrize(
+    ("n", "d", "parameters"),
+    [
+        (12_000, 6, {}),
+        (1500, 300, {"gamma": 1e-3}),
+        (1200, 20, {"solver": "interior_point"}),
+        (1200, 20, {"loss": "logistic"}),
+        (1200, 20, {"nu": 0.3, "solver": "interior_point"}),
+        (1200, 20, {"C": 1e6, "gamma": 0.01}),
+        (1200, 20, {"kernel": "sigmoid", "gamma": 0.01}),
+    ],
+)
 def test_a_kernel_machine(n: int, d: int, parameters: dict[str, Any]) -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, d))
@@ -54,6 +65,6 @@ def test_a_kernel_machine(n: int, d: int, parameters: dict[str, Any]) -> None:
     found = []
     for threads in (1, 2):
         with threadpool_limits(threads, "blas"):
-            model = SVMClassifier(1.0, kernel="rbf", tol=1e-2, **parameters).fit(X, y)
+            model = SVMClassifier(**({"kernel": "rbf", "tol": 1e-2} | parameters)).fit(X, y)
         found.append((model.dual_coef_.tobytes(), model.certificate_.primal, model.certificate_.dual))
     assert found[0] == found[1]

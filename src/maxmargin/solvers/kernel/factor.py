@@ -1,20 +1,21 @@
 """A kernel machine as a linear one: a factor of the kernel matrix, for up to a few thousand points.
 
 With ``K = L L^T`` the points are the rows of ``L``. The factor is a Cholesky one with pivots, so it has as many columns
-as the matrix has rank (Fine and Scheinberg, JMLR 2001). Cost: ``n r^2`` for a rank of ``r``. Memory: the matrix and its
-factor.
+as the matrix has rank. Memory: the matrix, and its factor twice.
 """
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dpstrf
 
 from ...errors import DataError
 from ..base import WarmStart
 from ..linear.rows import Rows
 from ..linear.task import LinearTask
+from .pivoted_cholesky import pivoted_cholesky
 from .task import KernelTask
 
 __all__ = ["MOST_POINTS", "factor_for", "factor_of", "linear_task_of", "shared_factor", "suits"]
@@ -22,6 +23,7 @@ __all__ = ["MOST_POINTS", "factor_for", "factor_of", "linear_task_of", "shared_f
 Reals = NDArray[np.float64]
 MOST_POINTS = 4000
 _DEFINITE = 1e-10
+_PROBES = 4
 
 
 def suits(task: KernelTask) -> bool:
@@ -63,12 +65,11 @@ def factor_of(K: Reals) -> Reals | None:
     largest = float(np.abs(K).max(initial=0.0))
     if largest == 0.0:
         return np.zeros((n, 1))
-    lower, pivots, rank, _ = dpstrf(K, lower=1)
-    L = np.zeros((n, rank))
-    L[pivots - 1] = np.tril(lower)[:, :rank]
-    if float(np.abs(L @ L.T - K).max()) > _DEFINITE * largest:
-        return None
-    return L
+    L = pivoted_cholesky(K)
+    # by products with a few random vectors: all of them would cost more than the factor
+    probes = np.random.default_rng(0).normal(size=(n, _PROBES))
+    missing = float(np.abs(K @ probes - L @ (L.T @ probes)).max())
+    return L if missing <= _DEFINITE * largest * math.sqrt(n) else None
 
 
 def linear_task_of(task: KernelTask, factor: Reals) -> LinearTask:
