@@ -273,13 +273,16 @@ class KernelMachine(Machine):
         self._forget("support_vectors_", "kernel_")
         return support
 
-    def _notes_on(self, X: Any, *, shifts: bool = True) -> list[str]:
-        """Notes on the features; ``shifts`` says whether a free threshold makes up for a constant added to one."""
+    def _notes_on(self, X: Any, *, shifts: bool = True, early: bool = False) -> list[str]:
+        """Notes on the features; ``shifts`` says whether a free threshold makes up for a constant added to one.
+
+        Of a fit that was interrupted ``early`` nothing is said about weights of 0, which may be where it began.
+        """
         nothing: list[str] = []
         if self._by_kernel:
             if is_zero(self.kernel_, X):
                 nothing = [tell_zero_kernel()]
-            elif self.nu is not None and not self.dual_coef_.any():
+            elif self.nu is not None and not early and not self.dual_coef_.any():
                 nothing = [tell_zero_by_nu(float(self.nu))]
         if not isinstance(self.kernel, str) or self.kernel == "precomputed":
             return nothing
@@ -533,18 +536,22 @@ def nu_for_values(target: Reals, c: Reals, nu: float) -> tuple[Terms, Reals, Int
     return terms, np.array([half, -half]), group
 
 
-def canonical(beta: Reals, thresholds: Reals, nu: float, *, zero: bool = False) -> tuple[Reals, float]:
+def canonical(
+    beta: Reals, thresholds: Reals, nu: float, *, zero: bool = False, early: bool = False
+) -> tuple[Reals, float]:
     """Coefficients and intercept of a nu form, scaled so that the margin is 1.
 
     Where the margin is 0 the reduced convex hulls of the classes meet and the best weights are 0: said in a warning.
-    ``zero`` says that the optimum was found to be 0: then a margin that is left is one of rounding.
+    ``zero`` says that the optimum was found to be 0: then a margin that is left is one of rounding. Of a fit that was
+    interrupted ``early`` a margin of 0 says nothing about the classes.
     """
     b, rho = 0.5 * float(thresholds.sum()), 0.5 * float(thresholds[1] - thresholds[0])
     if zero or not rho > 1e-10 * max(1.0, abs(b)):
-        warn_caller(
-            f"with nu={nu:g} the classes cannot be told apart: the best margin is 0 and all weights are about 0; "
-            "raise nu or use another kernel",
-            UserWarning,
-        )
+        if not early:
+            warn_caller(
+                f"with nu={nu:g} the classes cannot be told apart: the best margin is 0 and all weights are about 0; "
+                "raise nu or use another kernel",
+                UserWarning,
+            )
         return beta, b
     return beta / rho, b / rho

@@ -533,8 +533,11 @@ class SVMClassifier(Classifier, KernelMachine):
             if self.nu is None:
                 beta[k, rows], intercept[k] = found, self._intercept_of(found, thresholds)
             else:
-                zero = result.certificate.status is Status.ZERO_OPTIMUM
-                beta[k, rows], intercept[k] = canonical(found, thresholds, float(self.nu), zero=zero)
+                status = result.certificate.status
+                beta[k, rows], intercept[k] = canonical(
+                    found, thresholds, float(self.nu),
+                    zero=status is Status.ZERO_OPTIMUM, early=status is Status.INTERRUPTED,
+                )  # fmt: skip
 
         with held_back(results):
             for k in range(len(problems)):

@@ -244,6 +244,9 @@ def svm_path(
         estimator.
     TypeError
         For an unknown parameter.
+    KeyboardInterrupt
+        After Ctrl-C. Its attribute ``path`` is the SVMPath of the values that are done, in the order given, and of the
+        one that was interrupted with the best model so far; there is none where nothing was done.
 
     Examples
     --------
@@ -274,16 +277,33 @@ def svm_path(
     data.values.keep = True
     found: list[Any] = [base] * len(grid)
     before, norms, errors = None, np.empty(len(grid)), np.empty(len(grid))
-    for k in np.argsort(grid, kind="stable"):
-        found[k] = model = copy.copy(base)
-        model.C = float(grid[k])
-        ends = Ends(data.n, base._by_kernel, before, same=True)
-        results, changes = model._fit_all(data, model._check_machine(), ends)
-        model._keep_notes(tell_hard_margin(changes))
-        model._take_over(results)
-        norms[k], errors[k] = _norm_and_error(model, data, ends)
-        ends.before, before = None, ends
-    return SVMPath(grid, tuple(found), norms, errors, len(data.order), _points_of(found, data))
+    try:
+        for k in np.argsort(grid, kind="stable"):
+            found[k] = model = copy.copy(base)
+            model.C = float(grid[k])
+            ends = Ends(data.n, base._by_kernel, before, same=True)
+            results, changes = model._fit_all(data, model._check_machine(), ends)
+            # before the certificate is stored, which raises the Ctrl-C that was held back: who has one is whole
+            norms[k], errors[k] = _norm_and_error(model, data, ends)
+            model._keep_notes(tell_hard_margin(changes))
+            model._take_over(results)
+            ends.before, before = None, ends
+    except KeyboardInterrupt as ended:
+        done = np.array([k for k, model in enumerate(found) if hasattr(model, "certificate_")], np.int64)
+        if len(done):
+            vars(ended)["path"] = _path_of(done, grid, found, norms, errors, data)
+            ended.add_note(
+                f"svm_path has done {len(done)} of {len(grid)} values of C: the attribute path of this exception is "
+                "the SVMPath of these"
+            )
+        raise
+    return _path_of(np.arange(len(grid)), grid, found, norms, errors, data)
+
+
+def _path_of(which: Ints, grid: Reals, found: list[Any], norms: Reals, errors: Reals, data: Any) -> SVMPath:
+    """That of some of the values, at least one."""
+    models = [found[k] for k in which]
+    return SVMPath(grid[which], tuple(models), norms[which], errors[which], len(data.order), _points_of(models, data))
 
 
 def grid_of_C(Cs: int | ArrayLike) -> Reals:

@@ -22,6 +22,7 @@ from .losses import EpsilonInsensitive, SquaredEpsilonInsensitive
 from .solvers.base import WarmStart
 from .solvers.linear.rows import Rows
 from .solvers.loop import Result
+from .status import Status
 from .terms import Terms, insensitive, squared_insensitive
 
 __all__ = ["SVMRegressor"]
@@ -179,7 +180,7 @@ default="epsilon_insensitive"
         ends = self._ends(data.n, by_kernel=self._by_kernel)
         (result,), _ = self._fit_all(data, solver, ends)
         self._keep_ends(ends)
-        notes = self._notes_on(data.X)
+        notes = self._notes_on(data.X, early=result.certificate.status is Status.INTERRUPTED)
         flat = not np.any(self.coef_ if "coef_" in vars(self) else self.dual_coef_)
         if self.nu is None and flat and result.certificate.primal == 0.0:
             notes.append(

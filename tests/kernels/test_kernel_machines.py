@@ -473,3 +473,35 @@ def test_a_seed_that_is_none_is_refused() -> None:
     for model in (SVMClassifier(kernel="rbf", random_state="odd"), SVMRegressor(kernel="rbf", random_state="odd")):
         with pytest.raises(ValueError, match="'odd' cannot be used to seed"):
             model.fit(X, SIGN)
+
+
+@pytest.mark.parametrize("tol", [1e-3, 1e-6, 1e-9])
+def test_an_optimum_just_below_0_is_not_0(tol: float) -> None:
+    """What the certificate proves to be below 0 is solved to the tolerance, or to rounding, and scaled to margins."""
+    r = np.random.default_rng(2)
+    points = r.standard_normal((500, 5))
+    y = np.where(points[:, 0] + 0.7 * r.standard_normal(500) > 0, 1, -1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = SVMClassifier(nu=0.15, kernel="rbf", gamma=0.02, tol=tol).fit(points, y)
+    found = model.certificate_
+    assert found.status is Status.CONVERGED
+    assert found.primal < 0.0
+    assert found.relative_gap <= max(tol, 1e-4)
+    assert model.score(points, y) > 0.9
+    # the margin is 1, and what nu bounds
+    assert 0.0 < np.mean(y * model.decision_function(points) < 1.0 - 1e-3) <= 0.15
+    assert len(model.support_) >= 0.15 * 500
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_interior_point_ends_where_rounding_takes_it_no_further(seed: int) -> None:
+    r = np.random.default_rng(seed)
+    points = r.standard_normal((300, 6))
+    y = np.where(points[:, 0] + points[:, 1] ** 2 + 0.7 * r.standard_normal(300) > 1, 1, -1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found = SVMClassifier(1e6, kernel="rbf", solver="interior_point", tol=0.0).fit(points, y).certificate_
+    assert found.status in (Status.STANDSTILL, Status.STALLED)
+    assert found.passes < 300
+    assert found.relative_gap < 0.01

@@ -15,6 +15,7 @@ from .._products import inner
 from ..errors import DataError, StructureError
 from ..problem import Certificate, Scaling, relative_gap
 from ..status import Status
+from .at_start import AtStart
 from .base import FINEST, Problem, Run, Solver, Task, WarmStart, fault_of_ours
 from .deadline import Deadline, OutOfTime, clock
 from .oracle import Oracle
@@ -347,14 +348,27 @@ class _Loop:
             status = Status.INTERRUPTED
         finally:
             self.deadline.at = math.inf
-        if run is None:  # interrupted before anything was there
-            raise KeyboardInterrupt
+        if run is None:  # interrupted while the solver was being set up
+            run = self._as_begun()
         try:
             return self._finish(run, status)
         except KeyboardInterrupt:  # in the pass of the certificate, without which there is no model
             if status is Status.INTERRUPTED:  # the second one is meant
                 raise
             return self._finish(run, Status.INTERRUPTED)
+
+    def _as_begun(self) -> Run:
+        """Instead of a run that there is not: its answer is where one would have begun.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            Where that is no answer.
+        """
+        if not AtStart.fits(self.task, self.solver):
+            raise KeyboardInterrupt
+        self.unseen = None  # those of a warm start are the answer
+        return AtStart(self.task, self.solver)
 
     def _passes(self, run: Run) -> Status:
         warm = self.task.warm
@@ -387,7 +401,7 @@ class _Loop:
             self.passes += step.passes
             estimate = step.dual + step.gap
             due = self.check_every is not None and self.passes % self.check_every == 0
-            small = max(max(self.task.tol, FINEST) * max(abs(estimate), abs(step.dual)), self.enough)
+            small = max(max(self.task.tol, FINEST) * max(abs(estimate), abs(step.dual)), self._enough(estimate)[0])
             promising = math.isfinite(step.gap) and step.gap * self.optimism <= small
             record = Record(self.passes, self._seconds(), estimate, step.dual, False)
             if math.isnan(step.gap) or math.isnan(step.dual):  # the numbers are lost, those before are not
@@ -541,10 +555,14 @@ class _Loop:
         found = self.best[0]
         return Record(self.passes, self._seconds(), found.primal, self._bound(found), True)
 
-    @property
-    def enough(self) -> float:
-        """A gap that is no more than rounding, where the problem knows one."""
-        return float(getattr(self.posed, "enough", 0.0))
+    def _enough(self, primal: float) -> tuple[float, bool]:
+        """A gap that is no more than rounding, where the problem knows one, and whether the optimum may be 0.
+
+        Of problems with optima below 0 (:class:`KernelTask`) an objective that is surely below 0 says that it is not.
+        """
+        enough = float(getattr(self.posed, "enough", 0.0))
+        rounded = float(getattr(self.posed, "rounded", enough))
+        return (enough, True) if primal >= -rounded else (rounded, False)
 
     def _within(self, primal: float, dual: float) -> Status | None:
         """What a gap makes of a run: a small share of the values, or no more than rounding, also beside 0."""
@@ -552,9 +570,10 @@ class _Loop:
             return None
         if relative_gap(primal, dual) <= self.task.tol:
             return Status.CONVERGED
-        if primal - dual > self.enough:
+        enough, maybe_zero = self._enough(primal)
+        if primal - dual > enough:
             return None
-        zero = max(abs(primal), abs(dual)) <= _NEXT_TO_ZERO * self.enough
+        zero = maybe_zero and max(abs(primal), abs(dual)) <= _NEXT_TO_ZERO * enough
         return Status.ZERO_OPTIMUM if zero else Status.CONVERGED
 
     def _record(self, certificate: Certificate) -> Record:

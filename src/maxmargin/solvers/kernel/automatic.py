@@ -83,7 +83,9 @@ class _AutomaticRun(Run):
         step = self.run.advance()
         gap = step.gap / max(abs(step.dual + step.gap), abs(step.dual), 1e-300)
         if self.run is not self.smo:
-            step.ready |= gap >= self.least and self.least <= _ROUNDING  # it gets no better than now
+            # it gets no better than now; after a look block SMO goes on
+            step.ready |= step.settled or (gap >= self.least and self.least <= _ROUNDING)
+            step.settled = False
             self.least = min(self.least, gap)
         if self.run is not self.smo or self.budget == math.inf:
             return step

@@ -76,8 +76,11 @@ class KernelTask:
     floor : float
         A lower bound of the optimum.
     enough : float
-        A gap so small that it ends a run beside any optimum: where totals make 0 the optimum (classes that no margin
+        A gap so small that it ends a run beside an optimum of 0: where totals make it one (classes that no margin
         tells apart), no gap would ever be small beside it.
+    rounded : float
+        What may be rounding of values: a gap that ends a run beside any optimum; objectives further below 0 say that
+        the optimum is not 0.
     """
 
     kernel: Kernel
@@ -96,19 +99,21 @@ class KernelTask:
     exact: bool = field(init=False)
     floor: float = field(init=False)
     enough: float = field(init=False)
+    rounded: float = field(init=False)
     examples: Ints = field(init=False)
     c: Reals = field(init=False)
 
     def __post_init__(self) -> None:
         self.exact = self.kernel.definite
         self.floor = -np.inf if self.totals.any() else 0.0
-        self.enough = 0.0
+        self.enough = self.rounded = 0.0
         if self.totals.any():
             a = self._simple_point()
             beta = self.terms.beta(a)
             terms = hinges_only(self.terms, self.name, "a machine with several thresholds")
             size = inner(beta, self.products(beta)) + float(np.abs(terms.margin * a).sum())
             self.enough = max(_NEGLIGIBLE * self.tol, _ROUNDING) * abs(size)
+            self.rounded = _ROUNDING * abs(size)
         if self.warm is not None and self.warm.products is not None:
             self.values.products = self.warm.w[: self.n], self.warm.products
         self.examples = np.arange(len(self.weight))
@@ -127,7 +132,8 @@ class KernelTask:
 
     def small(self, gap: float, *values: float) -> bool:
         """Whether a gap between such values is within the tolerance."""
-        return gap <= max(self.tol * max(map(abs, values)), self.enough)
+        enough = self.enough if max(values) >= -self.rounded else self.rounded
+        return gap <= max(self.tol * max(map(abs, values)), enough)
 
     def products(self, beta: Reals) -> Reals:
         """``K beta`` in float64; remembered for the last ``beta``, since a certificate asks for it several times.

@@ -37,9 +37,13 @@ _TO_BOUNDARY, _CAREFULLY, _LARGE = 0.995, 0.9, 0.1
 _FAR = 0.1
 # of a warm start: sum of the products of variables and multipliers over the objective (measured)
 _LEVEL = 3.0
-# Iterations after which a start at given weights has to be worth it: mostly one or two halve the products, but where
+# Iterations after which a start near good weights has to be worth it: mostly one or two halve the products, but where
 # rows of great weight are told apart too late, steps from there can be short for ever (measured).
 _TRIED = 8
+# Iterations without a smaller gap, once it has been so small: what rounding has taken hardly any further one brings
+# back; ten times as many where the tolerance is not that many times smaller.
+_IN_VAIN, _NEAR_THE_END, _HOPELESS = 40, 1e-4, 100.0
+_MAYBE_BEST = 1e-7  # a gap from which on each smaller one is looked at: it may be the last
 _NEAR = (1e-3, 1e-5)
 
 
@@ -98,6 +102,7 @@ class InteriorRun(Run):
         self.products = np.inf
         self.near = len(self.task.thresholds) > 0  # whether steps go all but to the bounds
         self.found: Reals | None = None  # the dual variables of the best bound at the last look
+        self.least, self.since = np.inf, 0  # the smallest gap of an iteration, and how many there were since
 
     def _start_cold(self) -> None:
         self.a, self.w = self._start()
@@ -234,9 +239,15 @@ class InteriorRun(Run):
         self.steps += 1
         step = self._figures()
         self.products = self._products(self.a, self.low, self.room, self.high) / max(abs(self.primal), 1e-300)
-        if self.steps == _TRIED and self.products > 0.5 * self.level > 0.0:
+        if self.steps == _TRIED and 0.0 < self.level < _LEVEL and self.products > 0.5 * self.level:
             self._start_cold()
             self.consistent, self.level = True, 0.0
+        better = abs(self.gap) < self.least
+        self.since = 0 if better else self.since + 1
+        self.least = min(self.least, abs(self.gap))
+        step.ready = better and self.least <= _MAYBE_BEST
+        in_vain = _IN_VAIN * (1 if self.least > _HOPELESS * self.task.tol else 10)
+        step.settled = self.since >= in_vain and self.least <= _NEAR_THE_END
         return step
 
     def _products(self, a: Reals, low: Reals, room: Reals, high: Reals) -> float:
