@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
 from .errors import DataError
-from .structures.values import check_rows
+from .structures.values import check_rows, is_frame
 
 __all__ = ["checked_rows"]
 
@@ -58,7 +58,7 @@ def _first_without_number(X: Any) -> tuple[int, int, float] | None:
         return int(np.searchsorted(X.indptr, k, side="right")) - 1, int(X.indices[k]), float(X.data[k])
     try:
         # of a data frame, what is missing is NaN whatever the type of the column
-        values = X.to_numpy(np.float64, na_value=np.nan) if hasattr(X, "convert_dtypes") else np.asarray(X)
+        values = X.to_numpy(np.float64, na_value=np.nan) if is_frame(X) else np.asarray(X)
         if values.ndim != 2:
             return None
         step = max(1, _AT_ONCE // max(values.shape[1], 1))

@@ -18,7 +18,8 @@ from ._warm import End, Ends
 from .data._mapped_rows import rows_of
 from .errors import DataError
 from .problem import Certificate
-from .solvers.base import Run, Step, WarmStart
+from .solvers.at_start import AtStart
+from .solvers.base import WarmStart
 from .solvers.bundle import Bundle
 from .solvers.gradient_descent import GradientDescent
 from .solvers.kernel.task import KernelTask
@@ -33,7 +34,6 @@ from .solvers.one_slack import OneSlack
 from .solvers.perceptron import Perceptron
 from .solvers.projected_gradient import ProjectedGradient
 from .solvers.subgradient import Pegasos, Subgradient
-from .solvers.warm_dual import clipped_dual
 from .status import Status
 from .structures.base import check_magnitude
 from .structures.rows import FEW_ENTRIES, merge_equal_rows
@@ -247,38 +247,13 @@ def left_out(terms: Terms | LossTerms, weight: Reals, n_weights: int, last: Resu
     return Result(np.zeros(n_weights), certificate, [], n_mistakes=None if last.n_mistakes is None else 0)
 
 
-class _Start(Run):
-    """A run that stays where it begins, which is at an earlier fit."""
-
-    def __init__(self, task: LinearTask | KernelTask) -> None:
-        assert task.warm is not None
-        self.task: LinearTask | KernelTask = task
-        self.warm = task.warm
-
-    def advance(self) -> Step:
-        return Step(0, math.inf, -math.inf, settled=True)
-
-    def weights(self) -> Reals:
-        return self.warm.w
-
-    def dual(self) -> float:
-        task, beta = self.task, self.warm.beta
-        if not task.exact:
-            return -math.inf
-        lowest = float(getattr(task, "floor", 0.0))
-        if beta is None:
-            return lowest
-        a = task.start() if isinstance(task.terms, Terms) else clipped_dual(task.terms, beta)
-        return max(lowest, task.from_dual(a)[1])
-
-
 def as_begun(task: LinearTask | KernelTask, last: Result) -> Result:
     """The answer to a problem that a fit did not come to, as it ended in the ``last`` one: where it was to begin.
 
     The weights are those of an earlier fit, to the last bit. The certificate is theirs in the problem as it is now,
     with the bound of the dual point at which a run would have begun.
     """
-    run, found = _Start(task), last.certificate
+    run, found = AtStart(task), last.certificate
     w = run.weights()
     certificate = certify(run, w, run.dual(), 0, 0, 0.0, found.solver, _status_after(last))
     return Result(

@@ -1,4 +1,4 @@
-"""The answer of a fit that was interrupted while its solver was being set up."""
+"""The answer to a problem that no solver has begun with: where one was to begin."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Reals = NDArray[np.float64]
 
 
 class AtStart(Run):
-    """A run that stays where it begins, for one whose set-up was interrupted.
+    """A run that stays where it begins.
 
     The weights are those of a warm start, else 0. Where totals are given, as by ``nu``, a machine of 0 says nothing of
     the data, and it is the weights of the dual point at which its solvers begin. The lower bound is that of this dual
     point or of the warm start's, where one is at hand, else the one that is known of any such problem.
     """
 
-    def __init__(self, task: Any, solver: Solver) -> None:
+    def __init__(self, task: Any) -> None:
         self.task: Any = task
         n_weights = getattr(task, "n_weights", None)
         if n_weights is None:  # one weight for each feature
@@ -34,10 +34,6 @@ class AtStart(Run):
         self.point: Reals = task.warm.w.copy() if known else np.zeros(n_weights)
         self.totals = bool(getattr(task, "totals", np.empty(0)).any())
         self.kept = known or not self.totals  # else the weights are those of the dual point
-        if solver.name == "auto":
-            self.reason = "the fit was interrupted before one was chosen"
-        if "perceptron" in solver.name:
-            self.n_mistakes = 0
 
     @staticmethod
     def fits(task: Any, solver: Solver) -> bool:
@@ -60,7 +56,8 @@ class AtStart(Run):
         lowest = float(getattr(task, "floor", 0.0)) if task.exact else -math.inf
         beta = None if task.warm is None else task.warm.beta
         terms = getattr(task, "terms", None)
-        if terms is None or not (self.totals or (task.exact and beta is not None)):
+        bounded = task.exact and (self.totals or beta is not None)
+        if terms is None or (self.kept and not bounded):
             return lowest
         start = clipped_dual(terms, beta) if isinstance(terms, LossTerms) and beta is not None else task.start()
         point, value = task.from_dual(start)

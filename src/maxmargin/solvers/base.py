@@ -19,8 +19,8 @@ from .passes import DUAL, GAP
 from .planes import Planes
 
 __all__ = [
-    "FINEST", "Problem", "Run", "Solver", "Step", "StructuredRun", "Task", "WarmStart", "fault_of_ours",
-    "fault_of_terms", "sweep_until", "to_dual_point",
+    "FINEST", "Problem", "Run", "Solver", "Step", "StructuredRun", "Task", "WarmStart", "enough_beside",
+    "fault_of_ours", "fault_of_terms", "sweep_until", "to_dual_point",
 ]  # fmt: skip
 
 Ints = NDArray[np.int64]
@@ -52,6 +52,17 @@ class WarmStart:
     beta: Reals | None = None
     solver: str = ""
     products: Reals | None = None
+
+
+def enough_beside(task: Any, primal: float) -> tuple[float, bool]:
+    """A gap that is no more than rounding, where the problem knows one, and whether the optimum may be 0.
+
+    Of problems with optima of at most 0 (:class:`~maxmargin.solvers.kernel.KernelTask` with totals) an objective that
+    is surely below 0 says that it is not.
+    """
+    enough = float(getattr(task, "enough", 0.0))
+    rounded = float(getattr(task, "rounded", enough))
+    return (enough, True) if primal >= -rounded else (rounded, False)
 
 
 class Problem(Protocol):

@@ -16,7 +16,7 @@ from ..errors import DataError, StructureError
 from ..problem import Certificate, Scaling, relative_gap
 from ..status import Status
 from .at_start import AtStart
-from .base import FINEST, Problem, Run, Solver, Task, WarmStart, fault_of_ours
+from .base import FINEST, Problem, Run, Solver, Task, WarmStart, enough_beside, fault_of_ours
 from .deadline import Deadline, OutOfTime, clock
 from .oracle import Oracle
 from .planes import Planes, copied
@@ -368,7 +368,12 @@ class _Loop:
         if not AtStart.fits(self.task, self.solver):
             raise KeyboardInterrupt
         self.unseen = None  # those of a warm start are the answer
-        return AtStart(self.task, self.solver)
+        run = AtStart(self.task)
+        if self.solver.name == "auto":
+            run.reason = "the fit was interrupted before one was chosen"
+        if "perceptron" in self.solver.name:
+            run.n_mistakes = 0
+        return run
 
     def _passes(self, run: Run) -> Status:
         warm = self.task.warm
@@ -401,7 +406,9 @@ class _Loop:
             self.passes += step.passes
             estimate = step.dual + step.gap
             due = self.check_every is not None and self.passes % self.check_every == 0
-            small = max(max(self.task.tol, FINEST) * max(abs(estimate), abs(step.dual)), self._enough(estimate)[0])
+            small = max(
+                max(self.task.tol, FINEST) * max(abs(estimate), abs(step.dual)), enough_beside(self.posed, estimate)[0]
+            )
             promising = math.isfinite(step.gap) and step.gap * self.optimism <= small
             record = Record(self.passes, self._seconds(), estimate, step.dual, False)
             if math.isnan(step.gap) or math.isnan(step.dual):  # the numbers are lost, those before are not
@@ -555,22 +562,13 @@ class _Loop:
         found = self.best[0]
         return Record(self.passes, self._seconds(), found.primal, self._bound(found), True)
 
-    def _enough(self, primal: float) -> tuple[float, bool]:
-        """A gap that is no more than rounding, where the problem knows one, and whether the optimum may be 0.
-
-        Of problems with optima below 0 (:class:`KernelTask`) an objective that is surely below 0 says that it is not.
-        """
-        enough = float(getattr(self.posed, "enough", 0.0))
-        rounded = float(getattr(self.posed, "rounded", enough))
-        return (enough, True) if primal >= -rounded else (rounded, False)
-
     def _within(self, primal: float, dual: float) -> Status | None:
         """What a gap makes of a run: a small share of the values, or no more than rounding, also beside 0."""
         if math.isnan(primal):
             return None
         if relative_gap(primal, dual) <= self.task.tol:
             return Status.CONVERGED
-        enough, maybe_zero = self._enough(primal)
+        enough, maybe_zero = enough_beside(self.posed, primal)
         if primal - dual > enough:
             return None
         zero = maybe_zero and max(abs(primal), abs(dual)) <= _NEXT_TO_ZERO * enough

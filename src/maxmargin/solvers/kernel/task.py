@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..._products import inner
 from ...kernels import Kernel
 from ...terms import LossTerms, Terms, hinges_only
-from ..base import WarmStart, fault_of_terms
+from ..base import WarmStart, enough_beside, fault_of_terms
 from ..deadline import Deadline
 from ..linear.intercept import best_intercept
 from ..oracle import Evaluation
@@ -132,8 +132,7 @@ class KernelTask:
 
     def small(self, gap: float, *values: float) -> bool:
         """Whether a gap between such values is within the tolerance."""
-        enough = self.enough if max(values) >= -self.rounded else self.rounded
-        return gap <= max(self.tol * max(map(abs, values)), enough)
+        return gap <= max(self.tol * max(map(abs, values)), enough_beside(self, max(values))[0])
 
     def products(self, beta: Reals) -> Reals:
         """``K beta`` in float64; remembered for the last ``beta``, since a certificate asks for it several times.
