@@ -157,7 +157,7 @@ def test_every_plane_and_every_minimum_is_a_lower_bound(intercept: str, radius: 
     """Of the loss at any weights with any intercept; and of the optimum after every pass."""
     rng = np.random.default_rng(0)
     for loss in ("hinge", "insensitive", "logistic", "exponential", "kinks"):
-        problem = random_problem(8, loss if loss in LOSSES else "hinge", intercept, 0.5, n=60, d=6)
+        problem = random_problem(9, loss if loss in LOSSES else "hinge", intercept, 0.5, n=60, d=6)
         losses = SMOOTH | {"kinks": largest(LINES["kinks"])}
         task = problem.task(1e-9) if loss in LOSSES else problem.loss_task(losses[loss], 1e-9)
         seen: list[tuple[Record, Reals]] = []
@@ -165,7 +165,7 @@ def test_every_plane_and_every_minimum_is_a_lower_bound(intercept: str, radius: 
         def keep(record: Record, w: Any, seen: Any = seen) -> None:
             seen.append((record, w.copy()))
 
-        result = solve(task, Bundle(radius), max_passes=100, check_every=1, callback=keep)
+        result = solve(task, Bundle(radius), max_passes=60, check_every=1, callback=keep)
         best = result.certificate
         assert best.relative_gap < 1e-7
         assert len(seen) >= 4
