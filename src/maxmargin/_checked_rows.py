@@ -22,7 +22,7 @@ def checked_rows(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
     Raises
     ------
     DataError
-        Where an entry is masked, is NaN or infinite: names the row and the column; for a damaged sparse matrix.
+        Where an entry is masked, a word, NaN or infinite: names the row and the column; for a damaged sparse matrix.
     ValueError
         As scikit-learn's.
     """
@@ -32,19 +32,37 @@ def checked_rows(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
     except ValueError as error:
         said = str(error)
         about = ("NaN" in said or "infinity" in said) and "Input y" not in said
-        place = _first_without_number(X) if about else None
+        words = "string" in said
+        place: tuple[int, int, Any] | None = None
+        if words or about:
+            place = _first_word(X) if words else _first_without_number(X)
         if place is None:
             raise
         row, column, value = place
         names = getattr(X, "columns", None)
         name = "" if names is None else f" ({names[column]!r})"
-        if np.isnan(value):
+        if isinstance(value, str):
+            what, then = f"{value!r:.40}", "give numbers; what words stand for can be coded by OneHotEncoder of sklearn"
+        elif np.isnan(value):
             what, then = "NaN", "drop such rows, or fill them in, as with sklearn.impute.SimpleImputer in a pipeline"
         else:
             what, then = "infinity", "replace it by a finite number, or drop such rows"
         raise DataError(
             f"{type(estimator).__name__}: X contains {what}, first in row {row}, column {column}{name}: {then}"
         ) from None
+
+
+def _first_word(X: Any) -> tuple[int, int, str] | None:
+    """Row, column and value of the first entry that is a word and spells no number."""
+    values = np.asarray(X, object)
+    for row, entries in enumerate(values if values.ndim == 2 else ()):
+        for column, entry in enumerate(entries):
+            if isinstance(entry, str):
+                try:
+                    float(entry)
+                except ValueError:
+                    return row, column, str(entry)
+    return None
 
 
 def _first_without_number(X: Any) -> tuple[int, int, float] | None:

@@ -79,3 +79,14 @@ def test_what_is_wrong_with_the_targets_is_still_said_of_them() -> None:
         SVMRegressor().fit(X, spoilt(np.nan)[:, 2])
     with pytest.raises(ValueError, match="complex|Complex"):
         SVMClassifier().fit(X * 1j, Y)
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_words_among_numbers_are_named(name: str) -> None:
+    rows = X.astype(object)
+    rows[17, 2], rows[3, 1] = "tall", "2.5"  # the second one spells a number
+    for form in (np.asarray, np.ndarray.tolist):
+        with pytest.raises(DataError, match=r": X contains 'tall', first in row 17, column 2: give numbers"):
+            fitted(MACHINES[name], form(rows))
+    with pytest.raises(DataError, match=r"row 17, column 2 \('height'\): give numbers"):
+        fitted(MACHINES[name], pd.DataFrame(rows, columns=["a", "b", "height", "d"]))
