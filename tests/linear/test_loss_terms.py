@@ -9,7 +9,7 @@ from scipy.optimize import minimize_scalar
 from maxmargin.errors import DataError
 from maxmargin.losses import CustomLoss, Exponential, Hinge, Logistic, MarginLoss, SquaredHinge, margin_loss
 from maxmargin.solvers.linear.intercept import best_intercept
-from maxmargin.terms import LossTerms, Terms, hinge, hinges_only, margin_terms, squared_hinge
+from maxmargin.terms import LossTerms, Terms, hinge, hinges_only, insensitive, margin_terms, squared_hinge
 
 RNG = np.random.default_rng(4)
 N = 14
@@ -172,3 +172,36 @@ def test_hinges_stay_hinges() -> None:
         margin_terms(margin_loss("logistic"), SIGN, C, margin)
     with pytest.raises(DataError, match=r"^SVM: newt is for the hinge loss, its kin and their squares, not for Expon"):
         hinges_only(terms_of(Exponential()), "SVM", "newt")
+
+
+def by_sorting(terms: Terms, scores: np.ndarray, total: float) -> float:
+    """The best intercept by all knots in their order."""
+    knots = (terms.sign * terms.margin - scores[:, None]).ravel()
+    order = np.argsort(knots)
+    knots = knots[order]
+    start = total - terms.upper[terms.sign > 0.0].sum()
+    rising = start + np.cumsum(terms.upper.ravel()[order])
+    tiny = 1e-12 * terms.upper.sum()
+    ends = [0 if start >= -tiny else 1 + np.searchsorted(rising, -tiny)]
+    ends.append(0 if start > tiny else 1 + np.searchsorted(rising, tiny, side="right"))
+    low, high = (knots[min(max(k - 1, 0), len(knots) - 1)] for k in ends)
+    return float(0.5 * (low + high))
+
+
+@pytest.mark.parametrize("n", [1, 2, 31, 33, 300, 3000])
+@pytest.mark.parametrize("kind", ["spread", "tied", "equal", "of all sizes", "close"])
+def test_the_best_intercept_of_hinges_is_found_without_sorting(n: int, kind: str) -> None:
+    for k in range(12):
+        rng = np.random.default_rng(k)
+        scores = {
+            "spread": lambda n, rng=rng: rng.normal(size=n) * 10.0 ** rng.integers(-8, 8),
+            "tied": lambda n, rng=rng: rng.integers(-3, 4, n) / 2.0,
+            "equal": np.zeros,
+            "of all sizes": lambda n, rng=rng: rng.choice([-1.0, 1.0], n) * np.exp(60.0 * rng.normal(size=n)),
+            "close": lambda n, rng=rng: 1e-13 * rng.normal(size=n),
+        }[kind](n)
+        c = np.ones(n) if k % 2 else rng.random(n) + 0.1
+        total = 0.0 if k % 3 else 0.3 * c.sum() * rng.normal()
+        signs = np.where(rng.random(n) < [0.5, 0.1, 1.0, 0.0][k % 4], 1.0, -1.0)
+        for terms in (hinge(signs, c), insensitive(rng.normal(size=n), c, 0.1)):
+            assert best_intercept(terms, scores, total) == by_sorting(terms, scores, total)

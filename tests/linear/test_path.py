@@ -19,6 +19,7 @@ from maxmargin import SVMClassifier, SVMPath, svm_path
 from maxmargin.errors import DataError
 from maxmargin.kernels import make_kernel
 from maxmargin.plots import PathDisplay
+from maxmargin.solvers.kernel.row_cache import KernelValues
 from maxmargin.solvers.linear.rows import Rows
 
 Reals = NDArray[np.float64]
@@ -377,3 +378,13 @@ def test_rounding_that_stops_a_fit_does_not_stop_the_path() -> None:
     path = svm_path(rows, y, [1e-12, 1e-6, 1.0, 1e6, 1e12], kernel="rbf", gamma=0.1, random_state=0)
     assert all(found.status.ok and found.relative_gap <= 1e-3 for found in path.certificates)
     assert path.passes.max() < 100
+
+
+def test_a_kernel_path_makes_one_sum_over_the_rows_for_each_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of its certificate: where a fit begins is a multiple of where the one before ended, or is seen in steps."""
+    calls = []
+    combined = KernelValues.combined
+    monkeypatch.setattr(KernelValues, "combined", lambda self, *rest: calls.append(1) or combined(self, *rest))
+    path = svm_path(X, SIGN, np.logspace(-3, 0, 12), kernel="rbf", gamma=0.4)
+    assert all(found.status.ok for found in path.certificates)
+    assert len(calls) <= len(path.Cs)

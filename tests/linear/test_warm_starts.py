@@ -22,7 +22,7 @@ from maxmargin.solvers.linear.automatic import Automatic
 from maxmargin.solvers.linear.coordinate_ascent import CoordinateAscent
 from maxmargin.solvers.linear.interior_point import InteriorPoint
 from maxmargin.solvers.loop import Result, run_to_tolerance
-from maxmargin.solvers.warm_dual import warm_dual
+from maxmargin.solvers.warm_dual import factor_between, warm_dual
 from maxmargin.terms import Terms
 
 SOLVERS: dict[str, Any] = {
@@ -247,3 +247,19 @@ def test_what_a_fit_leaves_behind() -> None:
     assert "_warm" not in vars(pickle.loads(pickle.dumps(model)))
     model.set_params(warm_start=False).fit(X, y)
     assert "_warm" not in vars(model)
+
+
+@pytest.mark.parametrize("n", [1, 50, 20_000])
+def test_a_multiple_is_known_to_be_one(n: int) -> None:
+    for k in range(30):
+        rng = np.random.default_rng(k)
+        known = rng.normal(size=n) * np.exp(20.0 * rng.normal(size=n)) if k % 2 else np.full(n, rng.normal())
+        factor = float(np.exp(rng.normal()))
+        found = factor_between(known, factor * known)
+        assert found == pytest.approx(factor, rel=4e-16)
+        assert factor_between(known, known.copy()) == 1.0
+        other = factor * known
+        other[n // 2] *= 1.0 + 1e-12
+        assert (factor_between(known, other) is None) == (n > 1)
+    assert factor_between(np.zeros(n), np.ones(n)) is None
+    assert factor_between(np.zeros(n), np.zeros(n)) == 1.0

@@ -243,7 +243,7 @@ class Run(ABC):
     """Whether the weights of a warm start are evaluated before the first pass: it keeps the planes that it meets."""
 
     cheap_passes = False
-    """Whether a pass costs no more than a look at where the run begins."""
+    """Whether a pass costs no more than a look at where the run begins, or the first one begins with such a look."""
 
     keeps_best = True
     """Whether the best objective met is worth more than the last weights."""

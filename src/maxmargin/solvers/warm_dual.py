@@ -7,7 +7,6 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from .._products import inner
 from ..terms import LossTerms, Terms
 
 __all__ = ["clipped_dual", "factor_between", "warm_dual"]
@@ -67,7 +66,10 @@ def factor_between(known: Reals, beta: Reals) -> float | None:
     """
     if np.array_equal(known, beta):
         return 1.0
-    factor = inner(beta, known) / max(inner(known, known), 1e-300)
+    largest = int(np.abs(known).argmax())
+    if known[largest] == 0.0:
+        return None
+    factor = float(beta[largest] / known[largest])  # one quotient is exact to the last bit; one of sums is not
     # each of them: where features are of very different sizes, sums depend on the smallest ones
     same = np.abs(beta - factor * known) <= _SAME * np.abs(beta)
     return factor if same.all() else None

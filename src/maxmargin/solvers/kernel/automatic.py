@@ -18,7 +18,7 @@ from ...terms import Terms
 from ..base import Run, Step, WarmStart
 from ..linear.automatic import passes_to_go
 from .block_smo import BlockSMO
-from .factor import shared_factor, suits
+from .factor import likely_rank, shared_factor, suits
 from .interior_point import KernelInteriorPoint
 from .newton import KernelNewton
 from .task import KernelTask
@@ -30,6 +30,8 @@ _ITERATIONS = 25
 # operations of products of matrices that take the time of one in a step of block SMO (measured, one core)
 _FASTER = 8.0
 _CONSTANT = 5e6
+# and of the products of a factor with few columns, with the operations that its matrix takes for each of its numbers
+_FASTER_NARROW, _VALUE = 2.5, 200.0
 _IN_VAIN, _ROUNDING = 5, 1e-8  # looks at points that block SMO had taken for good enough, beyond a relative gap
 _PATIENCE = 8  # looks: where C is huge the last few iterations bring all (measured: after four in vain)
 
@@ -63,6 +65,7 @@ class KernelAutomatic:
 class _AutomaticRun(Run):
     task: KernelTask
     exact_gap = True
+    cheap_passes = True
 
     def __init__(self, options: KernelAutomatic, task: KernelTask) -> None:
         self.task = task
@@ -75,6 +78,7 @@ class _AutomaticRun(Run):
         self.failures = self.in_vain = 0
         self.least = math.inf  # gap of the interior point method
         self.budget = _CONSTANT + _ITERATIONS * 4.0 / 3.0 * task.n**3 / _FASTER if suits(task) else math.inf
+        self.rank_known = False
         if 8.0 * task.n**2 > 1e6 * options.cache_mb:
             self.budget = math.inf
         self.smo.most = min(self.smo.most, self.budget)  # of few points one block can cost more than the other way
@@ -94,9 +98,19 @@ class _AutomaticRun(Run):
             remaining = passes_to_go(self.gaps, self.task.tol) if math.isfinite(self.gaps[-1]) else math.inf
             if self.in_vain > _IN_VAIN:
                 remaining = math.inf
-            if step.ready or remaining * self.smo.operations / len(self.gaps) > self.budget:
+            if step.ready or remaining * self.smo.operations / len(self.gaps) > self._budget(remaining):
                 self._change(remaining)
         return step
+
+    def _budget(self, remaining: float) -> float:
+        """What the other way costs: less with a kernel of low rank, which is looked for once much is left to do."""
+        n = self.task.n
+        if not self.rank_known and remaining * self.smo.operations / len(self.gaps) > _VALUE * n**2:
+            self.rank_known = True
+            if (rank := likely_rank(self.task)) < n:
+                iteration = n * rank**2 + rank**3 / 3.0
+                self.budget = min(self.budget, _VALUE * n**2 + _ITERATIONS * iteration / _FASTER_NARROW)
+        return self.budget
 
     def _change(self, remaining: float) -> None:
         if shared_factor(self.task) is None:  # not positive semi-definite

@@ -7,7 +7,8 @@ is fixed, single variables) until their violation is a tenth; then the products 
 few passes do not do, as at a large ``C``, steps take more rows: once they hold most variables that are at no bound, few
 steps are left (measured: half the time to two thirds).
 
-Kernel rows are float32 where a sample says that their rounding is too small to matter; sums are always float64. Every
+Kernel rows are float32 where a sample says that their rounding is too small to matter; sums over all rows are always
+float64. Within a step, values between its rows and thresholds are float32 while the violation is large. Every
 evaluation in float64 renews the products, and when it contradicts the running figures, rows are float64 from then on.
 Cost of a step: ``q`` rows of the kernel, of which those in the cache are free, ``q n`` to update the products, and
 ``n log n`` for the figures. Memory: the cache, one copy of the points, and a dozen numbers for each term.
@@ -18,6 +19,7 @@ from __future__ import annotations
 import math
 from contextlib import nullcontext
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -39,7 +41,12 @@ _ROUNDING = 1e-15
 _OPERATIONS = 60_000_000
 _SAMPLE = 64
 _IDLE_STEPS = 10
-_PASSES = 4  # from then on twice as many rows in each pass
+# from then on twice as many rows in each pass; where the start is the end of a fit with another C, which has half of
+# the rows that others begin with
+_PASSES, _PASSES_MOVED = 4, 2
+# violations worth so much of the thresholds, and of the largest steps, are brought down in float32, with twice as many
+# numbers at a time: the products of all rows follow in float64
+_SHORT, _SHORT_STEPS, _RANGE = 1e-3, 1e-6, 1e10
 _SHARE = 0.125  # of the memory for kernel rows, to the kernel values of a step and numbers for pairs of its variables
 
 
@@ -77,6 +84,7 @@ class BlockRun(Run):
 
     task: KernelTask
     exact_gap = True  # up to rounding of the kernel rows
+    cheap_passes = True  # the first one looks at what it begins with
 
     def __init__(self, options: BlockSMO, task: KernelTask) -> None:
         self.options, self.task = options, task
@@ -88,12 +96,16 @@ class BlockRun(Run):
         self.highest, self.lowest = np.empty_like(self.a), np.empty_like(self.a)
         self.worked: Ints = np.empty(0, np.int64)
         self.gap, self.best, self.idle, self.operations = np.inf, -np.inf, 0, 0.0
+        self.violation = np.inf  # of the last step, before it
+        self.largest = _largest(self.terms)
         self.most: float = _OPERATIONS  # in one block
         self.may_grow = not task.exact and self.terms.squared  # until the task refuses it
         # of the values between the rows of a step; the cache may have better ones
         self.dtype: DTypeLike = np.float32 if single_precision_suffices(task, self.terms) else np.float64
         self.cache = self._rows_in(self.dtype)
-        self.block, self.passes = max(options.block, task.values.block), 0
+        first = max(2, options.block // 2) if task.moved else options.block
+        self.block, self.passes = max(first, task.values.block), 0
+        self.patience = _PASSES_MOVED if task.moved else _PASSES
 
     def _rows_in(self, dtype: DTypeLike) -> RowCache:
         return self.task.values.cache(self.task.kernel, self.task.X, dtype, self.options.cache_mb)
@@ -107,7 +119,13 @@ class BlockRun(Run):
         """As many steps as it takes to work on as many rows as there are, or fewer when the gap is reached."""
         task = self.task
         self.passes += 1
-        if self.passes > _PASSES:
+        if self.passes == 1 and task.moved:
+            dual, self.gap = self._figures()
+            if task.small(self.gap, dual, dual + self.gap):
+                return Step(1, self.gap, dual)
+        if self.passes > 1:
+            self.block = max(self.block, self.options.block)
+        if self.passes > self.patience:
             numbers = 1 + self.a.shape[1] ** 2  # for two rows
             room = math.isqrt(int(_SHARE * 1e6 * self.options.cache_mb / (8 * numbers)))
             self.block = task.values.block = max(self.block, min(2 * self.block, room))
@@ -141,7 +159,8 @@ class BlockRun(Run):
         """Half of the last rows, then those that violate most, of both sides in equal parts."""
         size = min(self.block, self.cache.capacity)
         high, low = self._excess()
-        if max(high.max(), low.max()) <= 0.0:
+        self.violation = float(max(high.max(), low.max()))
+        if self.violation <= 0.0:
             return np.empty(0, np.int64)
         # of two rows both are new, one from each side
         kept = self.worked[-(size // 2) :] if len(self.worked) > 1 and size > 2 else self.worked[:0]
@@ -175,8 +194,6 @@ class BlockRun(Run):
         self.worked = rows
         rows = np.sort(rows)
         slots = cache.fetch(rows)
-        K = np.empty((len(rows), len(rows)), self.dtype)
-        block_of(cache.store, slots, rows, K)
         part = Terms(*(values[rows] for values in terms))
         a = self.a[rows]
         h = part.sign * (part.margin - part.ridge * a) - self.products[rows, None]
@@ -185,9 +202,17 @@ class BlockRun(Run):
         sign, upper, ridge, moving, thresholds, group = (
             np.ascontiguousarray(x.T).ravel() for x in (part.sign, part.upper, part.ridge, a, h, self.task.group[rows])
         )
+        least = _ROUNDING * float(np.abs(h).max())
+        dtype = self.dtype
+        if len(self.task.totals) == 1:  # their differences alone count
+            thresholds -= thresholds.mean()
+            dtype = self._short(thresholds, cache.store[slots, rows])
+            thresholds = thresholds.astype(dtype)
+        K = np.empty((len(rows), len(rows)), dtype)
+        block_of(cache.store, slots, rows, K)
         moved = ascend(
-            K, sign, upper, ridge, moving, thresholds, group, len(self.task.totals), _FRACTION,
-            _ROUNDING * float(np.abs(h).max()), max(100, int(self.most) // h.size),
+            K, sign, upper, ridge, moving, thresholds, group, len(self.task.totals), _FRACTION, least,
+            max(100, int(self.most) // h.size),
         )  # fmt: skip
         a = np.ascontiguousarray(moving.reshape(a.T.shape).T)
         change = part.beta(a) - before
@@ -196,6 +221,14 @@ class BlockRun(Run):
         add_rows(cache.store, slots[used], change[used], self.products)
         self.a[rows] = a
         return int(moved)
+
+    def _short(self, thresholds: NDArray[Any], diagonal: NDArray[Any]) -> DTypeLike:
+        """float32 where its rounding is small beside the violation, on thresholds and on the steps that change them."""
+        kernel = float(np.abs(diagonal).max())
+        steps = self.largest * kernel * math.sqrt(len(thresholds))
+        small = max(_SHORT * float(np.abs(thresholds).max()), _SHORT_STEPS * steps)
+        in_range = max(self.violation, kernel) <= _RANGE and min(self.violation, kernel) >= 1.0 / _RANGE
+        return np.float32 if in_range and not self.idle and small <= self.violation else np.float64
 
     def _figures(self) -> tuple[float, float]:
         """Dual value and gap by the running products."""
@@ -236,19 +269,20 @@ def single_precision_suffices(task: KernelTask, terms: Terms) -> bool:
     """
     if task.values.rounding is None:
         task.values.rounding = _rounding(task)
-    largest = float((1.0 / terms.ridge if terms.squared else terms.upper).max())
-    return largest * task.values.rounding * float(np.sqrt(task.n)) <= 1e-2 * float(np.abs(terms.margin).mean())
+    return _largest(terms) * task.values.rounding * float(np.sqrt(task.n)) <= 1e-2 * float(np.abs(terms.margin).mean())
+
+
+def _largest(terms: Terms) -> float:
+    """The largest dual variable there can be, of squared losses about so."""
+    return float((1.0 / terms.ridge if terms.squared else terms.upper).max())
 
 
 def _rounding(task: KernelTask) -> float:
     """The largest error of float32 kernel values in a sample; infinite where it is not small beside distances."""
     rows = np.unique(np.linspace(0, task.n - 1, min(task.n, _SAMPLE)).astype(np.int64))
-    points = task.X[rows]
-    if task.kernel.name == "precomputed":
-        points = points[:, rows]
-    exact = task.kernel.block(points, points)
+    exact = task.values_of(rows)
     with np.errstate(over="ignore", invalid="ignore"):  # points beyond float32 have no number for an error
-        error = float(np.abs(exact - task.kernel.block(points, points, np.float32)).max())
+        error = float(np.abs(exact - task.values_of(rows, np.float32)).max())
     diagonal = exact.diagonal()
     distances = diagonal[:, None] + diagonal - 2.0 * exact
     distances = distances[distances > 0.0]

@@ -146,6 +146,8 @@ class KernelValues:
         The last cache made.
     factor : array of shape (n, rank), False or None
         ``L`` with ``K = L L^T``; False where there is none, None where nobody has asked.
+    rank : int or None
+        How many columns the factor is likely to have; None where nobody has asked.
     spectrum : Spectrum or None
         What is known of the eigenvalues; None where nobody has asked.
     block : int
@@ -157,6 +159,7 @@ class KernelValues:
     keep: bool = False
     rows: RowCache | None = None
     factor: Reals | Literal[False] | None = None
+    rank: int | None = None
     spectrum: Spectrum | None = None
     rounding: float | None = None
     block: int = 0

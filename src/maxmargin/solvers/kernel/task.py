@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from ..._products import inner
 from ...kernels import Kernel
@@ -130,6 +130,11 @@ class KernelTask:
         """Length of the vector of weights."""
         return self.n + len(self.totals)
 
+    @property
+    def moved(self) -> bool:
+        """Whether the problem to begin with differs by its ``C`` alone."""
+        return self.warm is not None and self.warm.products is not None
+
     def small(self, gap: float, *values: float) -> bool:
         """Whether a gap between such values is within the tolerance."""
         return gap <= max(self.tol * max(map(abs, values)), enough_beside(self, max(values))[0])
@@ -147,6 +152,13 @@ class KernelTask:
             known = beta.copy(), factor * known[1]
         self.values.products = known
         return known[1]
+
+    def values_of(self, rows: Ints, dtype: DTypeLike = np.float64) -> NDArray[Any]:
+        """The kernel matrix of some points, by their rows."""
+        points = self.X[rows]
+        if self.kernel.name == "precomputed":
+            points = points[:, rows]
+        return self.kernel.block(points, points, dtype)
 
     def penalty(self, w: Reals) -> float:
         """``1/2 beta' K beta``, and the thresholds times their totals."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ..._products import inner
 from ...terms import LossTerms, Terms
+from .knots import first_knot, left_of_all
 
 __all__ = ["Balanced", "balanced", "best_intercept"]
 
@@ -33,17 +34,18 @@ def best_intercept(terms: Terms | LossTerms, scores: Reals, total: float = 0.0) 
     Notes
     -----
     Term ``v`` is at work where ``sign_v b < sign_v knot_v`` with ``knot_v = sign_v margin_v - score``. The derivative
-    is piecewise linear and rises through the sorted knots: ``slope b + level`` between two of them. Cost
-    ``O(n log n)``. Where the function falls (or rises) for ever, as with one sign only, the last knot is returned.
-    Of other losses the derivative is brought to 0 by Newton steps within a bracket.
+    is piecewise linear and rises through the sorted knots: ``slope b + level`` between two of them. Of hinges that
+    are not squared the knots around its zero are found without sorting the others. Where the function falls (or rises)
+    for ever, as with one sign only, the last knot is returned. Of other losses the derivative is brought to 0 by Newton
+    steps within a bracket.
     """
     if isinstance(terms, LossTerms):
         return _by_bracket(terms, scores, total)
     sign = terms.sign.ravel()
     knots = (terms.sign * terms.margin - scores[:, None]).ravel()
-    order = np.argsort(knots)  # in whatever order equal ones come
-    knots, sign = knots[order], sign[order]
     if terms.squared:
+        order = np.argsort(knots)  # in whatever order equal ones come
+        knots, sign = knots[order], sign[order]
         stiffness = 1.0 / terms.ridge.ravel()[order]  # derivative of an active term: stiffness (b - knot)
         # left of all knots the terms of positive sign are active, right of all the others
         slope = np.concatenate([[0.0], np.cumsum(-sign * stiffness)]) + stiffness[sign > 0].sum()
@@ -57,17 +59,12 @@ def best_intercept(terms: Terms | LossTerms, scores: Reals, total: float = 0.0) 
                 float(-level[first] / slope[first]) if slope[first] > 0.0 else float(knots[min(first, len(knots) - 1)])
             )
         return float(0.5 * (knots[first] + knots[int(np.searchsorted(at_knots, tiny, side="right")) - 1]))
-    # derivative left of the first knot, minus the weights of all positive terms, and right of each: then positive ones
-    # have been passed, and negative ones have come
-    start = total - float(terms.upper[terms.sign > 0.0].sum())
-    derivative = np.cumsum(terms.upper.ravel()[order])
-    tiny = 1e-12 * float(derivative[-1])
-    derivative += start
-    # the first interval whose slope is not negative, and the first one whose slope is positive
-    first = 0 if start >= -tiny else 1 + int(np.searchsorted(derivative, -tiny))
-    last = 0 if start > tiny else 1 + int(np.searchsorted(derivative, tiny, side="right"))
-    low = knots[max(first - 1, 0)]
-    high = knots[min(max(last - 1, 0), len(knots) - 1)]
+    upper = terms.upper.ravel()
+    start, weight = left_of_all(sign, upper)
+    start, tiny = start + total, 1e-12 * weight
+    # the ends of the first interval whose slope is not negative, and of the first one whose slope is positive
+    low, derivative = first_knot(knots, upper, start, -tiny, False)
+    high = low if derivative > tiny else first_knot(knots, upper, start, tiny, True)[0]
     return float(0.5 * (low + high))
 
 
