@@ -114,7 +114,7 @@ class SVMClassifier(Classifier, KernelMachine):
         Factors on ``C`` for the rows of each class; one of factor 0 is absent, as if its rows had weight 0.
     tol : float, default=1e-3
         Relative duality gap at which to stop.
-    max_passes : int, default=1000
+    max_passes : int, default=10000
         Passes over the data (iterations of the interior point method count as one each).
     max_time : float, optional
         Seconds of solving, for each of the problems: those in which code is compiled, at the first fit after an
@@ -215,7 +215,7 @@ class SVMClassifier(Classifier, KernelMachine):
         penalize_intercept: bool = False,
         class_weight: dict[Any, float] | Literal["balanced"] | None = None,
         tol: float = 1e-3,
-        max_passes: int = 1000,
+        max_passes: int = 10_000,
         max_time: float | None = None,
         solver: Any = "auto",
         cache_mb: float = 500.0,

@@ -63,7 +63,7 @@ class HardMarginSVM(Classifier, KernelMachine):
         Treat the intercept as the weight of a constant feature 1: ``1/2 (|w|^2 + b^2)`` is minimised.
     tol : float, default=1e-3
         Relative duality gap at which to stop.
-    max_passes : int, default=1000
+    max_passes : int, default=10000
         Passes over the data, those that look for a first hyperplane left out.
     max_time : float, optional
         Seconds of solving, as ``max_passes``; see :class:`~maxmargin.SVMClassifier`.
@@ -136,7 +136,7 @@ class HardMarginSVM(Classifier, KernelMachine):
         fit_intercept: bool = True,
         penalize_intercept: bool = False,
         tol: float = 1e-3,
-        max_passes: int = 1000,
+        max_passes: int = 10_000,
         max_time: float | None = None,
         solver: Any = "auto",
         random_state: Any = None,

@@ -72,7 +72,7 @@ class MulticlassSVM(Classifier, MarginEstimator):
         Factors on ``C`` for the examples of each class; one of factor 0 is absent.
     tol : float, default=1e-3
         Relative duality gap at which to stop.
-    max_passes : int, default=1000
+    max_passes : int, default=10000
         Passes over the data, that of the certificate included (1 is taken for 2: a pass and its certificate).
     max_time : float, optional
         Seconds of solving, looked at within passes too; the pass of the certificate comes on top.
@@ -140,7 +140,7 @@ class MulticlassSVM(Classifier, MarginEstimator):
         intercept_scaling: float = 1.0,
         class_weight: dict[Any, float] | Literal["balanced"] | None = None,
         tol: float = 1e-3,
-        max_passes: int = 1000,
+        max_passes: int = 10_000,
         max_time: float | None = None,
         solver: Any = "auto",
         n_jobs: int | None = None,

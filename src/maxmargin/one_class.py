@@ -34,7 +34,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         This one and ``gamma``, ``coef0``, ``degree``, ``cache_mb``: see :class:`~maxmargin.SVMClassifier`.
     tol : float, default=1e-3
         Relative duality gap at which to stop.
-    max_passes : int, default=1000
+    max_passes : int, default=10000
         Passes over the data.
     max_time : float, optional
         Seconds of solving, see :class:`~maxmargin.SVMClassifier`.
@@ -86,7 +86,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         coef0: float = 0.0,
         degree: int = 3,
         tol: float = 1e-3,
-        max_passes: int = 1000,
+        max_passes: int = 10_000,
         max_time: float | None = None,
         solver: Any = "auto",
         cache_mb: float = 500.0,

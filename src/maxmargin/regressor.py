@@ -61,7 +61,7 @@ default="epsilon_insensitive"
         Treat the intercept as the weight of a constant feature 1.
     tol : float, default=1e-3
         Relative duality gap at which to stop.
-    max_passes : int, default=1000
+    max_passes : int, default=10000
         Passes over the data (iterations of the interior point method count as one each).
     max_time : float, optional
         Seconds of solving.
@@ -126,7 +126,7 @@ default="epsilon_insensitive"
         fit_intercept: bool = True,
         penalize_intercept: bool = False,
         tol: float = 1e-3,
-        max_passes: int = 1000,
+        max_passes: int = 10_000,
         max_time: float | None = None,
         solver: Any = "auto",
         cache_mb: float = 500.0,

@@ -255,3 +255,16 @@ def test_a_factor_proves_more_than_a_part() -> None:
     model = HardMarginSVM(kernel=lambda A, B: A @ B.T).fit(X, np.arange(n) >= n // 2)
     assert model.certificate_.status is Status.CONVERGED
     assert not any("definite" in note for note in model.notes_)
+
+
+@pytest.mark.parametrize("n", [5, 60])
+def test_cycles_among_stationary_points_end(n: int) -> None:
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        A, y = rng.normal(size=(n, n)), np.where(rng.random(n) < 0.5, 1, -1)
+        y[:2] = 1, -1
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = SVMClassifier(kernel="precomputed").fit(A + A.T, y).certificate_
+        assert found.status in (Status.STANDSTILL, Status.STATIONARY)
+        assert found.passes < 5000

@@ -11,7 +11,8 @@ import scipy.sparse as sp
 from linear.problems import INTERCEPTS, LOSSES, Small, random_problem
 from maxmargin import SVMClassifier
 from maxmargin.errors import DataError
-from maxmargin.solvers.linear.automatic import Automatic, passes_to_go
+from maxmargin.solvers.linear.alternating import passes_to_go
+from maxmargin.solvers.linear.automatic import Automatic
 from maxmargin.solvers.linear.coordinate_ascent import CoordinateAscent
 from maxmargin.solvers.linear.interior_point import InteriorPoint
 from maxmargin.solvers.linear.rows import Rows

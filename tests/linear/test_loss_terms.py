@@ -205,3 +205,20 @@ def test_the_best_intercept_of_hinges_is_found_without_sorting(n: int, kind: str
         signs = np.where(rng.random(n) < [0.5, 0.1, 1.0, 0.0][k % 4], 1.0, -1.0)
         for terms in (hinge(signs, c), insensitive(rng.normal(size=n), c, 0.1)):
             assert best_intercept(terms, scores, total) == by_sorting(terms, scores, total)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_light_rows_count_beside_heavy_ones(seed: int) -> None:
+    """Heavy rows balance one another over an interval of intercepts, within which the light ones say which is best."""
+    rng = np.random.default_rng(seed)
+    n = 200
+    heavy = np.where(np.arange(n) % 2, 1.0, -1.0)
+    light = np.where(rng.random(31) < 0.6, 1.0, -1.0)
+    terms = hinge(np.r_[heavy, light], np.r_[np.full(n, 1e8), np.full(31, 10.0 ** rng.integers(-4, 2))])
+    scores = np.r_[3.0 * heavy, rng.normal(size=31)]
+    order = rng.permutation(n + 31)
+    b = best_intercept(terms.of_rows(order), scores[order])
+    assert -2.0 <= b <= 2.0
+    candidates = np.r_[-2.0, 2.0, np.clip(light - scores[n:], -2.0, 2.0)]
+    best = min(terms.of_rows(np.arange(n, n + 31)).cost(scores[n:] + z).sum() for z in candidates)
+    assert terms.of_rows(np.arange(n, n + 31)).cost(scores[n:] + b).sum() == pytest.approx(best, rel=1e-9)

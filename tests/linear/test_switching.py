@@ -11,15 +11,17 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import normalize
 
-from maxmargin import MulticlassSVM, SVMClassifier
+from maxmargin import MulticlassSVM, SVMClassifier, SVMRegressor
 from maxmargin.solvers.linear import automatic
+from maxmargin.solvers.linear.alternating import Alternating
 from maxmargin.solvers.linear.automatic import Automatic
 from maxmargin.solvers.linear.interior_point import InteriorRun
 from maxmargin.solvers.linear.rows import Rows
 from maxmargin.solvers.linear.task import LinearTask
 from maxmargin.status import Status
-from maxmargin.terms import hinge
+from maxmargin.terms import hinge, squared_hinge
 
 SCALES = np.logspace(-2, 2, 8)
 
@@ -113,3 +115,55 @@ def test_squared_hinges_of_very_many_features_are_left_to_newtons_method() -> No
     assert model.solver_ == "newton"
     assert model.certificate_.status.ok
     assert "coordinate ascent" in model.solver_reason_
+
+
+def near_copies(n: int, d: int) -> tuple[sp.csr_matrix, np.ndarray]:
+    """Documents of fifty words, ten of each kind with a word in fifty changed, and values that they do not explain."""
+    rng = np.random.default_rng(0)
+    rows = rng.integers(d, size=(n // 10, 50))[rng.integers(n // 10, size=n)]
+    rows = np.where(rng.random(rows.shape) < 0.02, rng.integers(d, size=rows.shape), rows)
+    X = sp.csr_matrix((np.ones(rows.size), (np.repeat(np.arange(n), 50), rows.ravel())), (n, d))
+    X.sum_duplicates()
+    return normalize(X), rng.normal(size=n)
+
+
+@pytest.mark.parametrize("C", [1e2, 1e4, 1e6])
+def test_nearly_equal_texts_are_learnt_by_default(C: float) -> None:
+    """Squared losses: neither coordinate ascent nor Newton's method is the shorter way for all of these."""
+    X, values = near_copies(600, 11_000)
+    for model, y in (
+        (SVMClassifier(C, loss="squared_hinge", random_state=0), np.sign(values)),
+        (SVMRegressor(C, loss="squared_epsilon_insensitive", random_state=0), values),
+    ):
+        found = model.fit(X, y).certificate_
+        assert found.status is Status.CONVERGED
+        assert found.relative_gap <= 1e-3
+
+
+def test_plain_hinges_have_passes_enough_by_default() -> None:
+    X, values = near_copies(600, 11_000)
+    found = SVMClassifier(1e4, random_state=0).fit(X, np.sign(values)).certificate_
+    assert found.status is Status.CONVERGED
+    assert 1000 < found.passes <= 10_000
+
+
+def test_turns_grow_and_nothing_is_begun_again() -> None:
+    X, values = near_copies(600, 11_000)
+    rows, sign = Rows(X), np.sign(values)
+    task = LinearTask(
+        rows, squared_hinge(sign, np.full(600, 1e6)), 1e6, np.ones(600), "free", 0.0, np.random.default_rng(0)
+    )
+    run = Automatic().start(task)
+    assert isinstance(run, Alternating)
+    turns = [(run.label, 0.0)]
+    runs = []
+    while len(turns) < 4:
+        run.advance()
+        if run.label != turns[-1][0]:
+            turns.append((run.label, run.work))
+            runs.append(run.run)
+    assert [label for label, _ in turns] == ["coordinate_ascent", "newton", "coordinate_ascent", "newton"]
+    assert turns[2][1] >= 4.0 * turns[1][1]
+    assert turns[3][1] >= 2.0 * turns[2][1]
+    assert runs[0] is runs[2]
+    assert "coordinate ascent" in run.reason

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ...terms import Terms
 from ..base import Run, Step, WarmStart
-from ..linear.automatic import passes_to_go
+from ..linear.alternating import passes_to_go
 from .block_smo import BlockSMO
 from .factor import likely_rank, shared_factor, suits
 from .interior_point import KernelInteriorPoint

@@ -41,6 +41,7 @@ _ROUNDING = 1e-15
 _OPERATIONS = 60_000_000
 _SAMPLE = 64
 _IDLE_STEPS = 10
+_IN_VAIN = 20  # evaluations
 # from then on twice as many rows in each pass; where the start is the end of a fit with another C, which has half of
 # the rows that others begin with
 _PASSES, _PASSES_MOVED = 4, 2
@@ -98,6 +99,7 @@ class BlockRun(Run):
         self.gap, self.best, self.idle, self.operations = np.inf, -np.inf, 0, 0.0
         self.violation = np.inf  # of the last step, before it
         self.largest = _largest(self.terms)
+        self.lowest_primal, self.in_vain = np.inf, 0  # evaluations since it was met
         self.most: float = _OPERATIONS  # in one block
         self.may_grow = not task.exact and self.terms.squared  # until the task refuses it
         # of the values between the rows of a step; the cache may have better ones
@@ -136,6 +138,8 @@ class BlockRun(Run):
                 step = self._step()
             if step.ready or task.small(step.gap, step.dual, step.dual + step.gap):
                 break
+        # kernels that are not definite can lead from one stationary point to another for ever
+        step.settled = not task.exact and self.in_vain >= _IN_VAIN
         return step
 
     def _step(self) -> Step:
@@ -252,6 +256,8 @@ class BlockRun(Run):
         self.a = task.balanced(self.a)
         self.products = task.products(self.point[: task.n]).copy()
         primal = task.objective(self.point)
+        self.in_vain = 0 if primal < self.lowest_primal else self.in_vain + 1
+        self.lowest_primal = min(self.lowest_primal, primal)
         if not self.double and abs(primal - value - self.gap) > 0.5 * task.tol * abs(primal):
             self._go_double()
         self.idle, self.best = 0, -np.inf

@@ -19,6 +19,7 @@ from ...terms import Terms
 from ..base import Run, Solver, Step, WarmStart
 from ..bundle import Bundle
 from ..oracle import Evaluation
+from .alternating import Alternating, passes_to_go
 from .band import COST, suits
 from .coordinate_ascent import CoordinateAscent
 from .crammer_singer import CrammerSinger, MulticlassTask
@@ -34,8 +35,8 @@ __all__ = ["Automatic", "First", "Switching"]
 Reals = NDArray[np.float64]
 _FIRST_LOOK = 8
 _ITERATIONS = 25
-# passes of coordinate ascent, whatever else costs: there estimators give up by default; and from when on it is believed
-# that they will not suffice; and how many, evaluations included, are the last whatever is believed
+# passes of coordinate ascent, whatever else costs: more are too many where there is another way; from when on it is
+# believed that they will not suffice; and how many, evaluations included, are the last whatever is believed
 _MOST, _LATE, _LAST = 1000, 250, 900
 _WIDEST = 4000
 # see multiclass_first_look; no more passes than leave enough for either way
@@ -83,7 +84,7 @@ class Automatic:
         if isinstance(task.terms, Terms):
             budget = interior_point_in_passes(task)
             if task.terms.squared and budget == math.inf:  # too many features for the one, not for the other
-                return Switching(task, CoordinateAscent(), Newton(), _MOST, first_look=_LATE)
+                return Alternating(task, CoordinateAscent(), Newton(), _SWEEPS.reason)
             return Switching(task, CoordinateAscent(), InteriorPoint(), budget)
         if task.terms.smooth and type(task.terms.loss) not in (Logistic, Exponential):
             return Switching(task, Newton(), Bundle(), _OF_NEWTON, _OWN)
@@ -179,7 +180,7 @@ class Switching(Run):
             + (
                 f"this costs as much as {self.budget:.0f}"
                 if remaining > self.budget or self.work >= self.budget
-                else f"more than the {_MOST} there are by default"
+                else f"more than {_MOST}"
             )
             if remaining < math.inf
             else f"{self.told.name} stands still ({self.told.slow})"
@@ -220,17 +221,6 @@ def _is_easier(task: Any) -> bool:
     if not isinstance(task, MulticlassTask) or warm is None or warm.beta is None:
         return False
     return float(task.c.sum()) < _LESS * float(warm.beta.sum())
-
-
-def passes_to_go(gaps: list[float], tol: float) -> float:
-    """Passes until the relative gap is ``tol`` if it goes on falling as over the last half of the passes."""
-    now, before = gaps[-1], gaps[len(gaps) // 2]
-    if now <= tol:
-        return 0.0
-    if len(gaps) < 3:
-        return math.inf
-    rate = (math.log(max(before, 1e-300)) - math.log(now)) / (len(gaps) - 1 - len(gaps) // 2)
-    return math.log(now / max(tol, 1e-300)) / rate if rate > 1e-12 else math.inf
 
 
 def interior_point_in_passes(task: LinearTask) -> float:

@@ -17,6 +17,7 @@ __all__ = ["Balanced", "balanced", "best_intercept"]
 Reals = NDArray[np.float64]
 _ROUNDING = 1e-14
 _LEVEL = 1e-12
+_LAST_BITS = 1e-15  # of all weights: where those of the two signs are equal but for their own rounding
 _DOUBLINGS = 60
 
 
@@ -60,11 +61,11 @@ def best_intercept(terms: Terms | LossTerms, scores: Reals, total: float = 0.0) 
             )
         return float(0.5 * (knots[first] + knots[int(np.searchsorted(at_knots, tiny, side="right")) - 1]))
     upper = terms.upper.ravel()
-    start, weight = left_of_all(sign, upper)
-    start, tiny = start + total, 1e-12 * weight
+    start, lost, weight = left_of_all(sign, upper, total)
+    tiny = _LAST_BITS * weight
     # the ends of the first interval whose slope is not negative, and of the first one whose slope is positive
-    low, derivative = first_knot(knots, upper, start, -tiny, False)
-    high = low if derivative > tiny else first_knot(knots, upper, start, tiny, True)[0]
+    low, derivative = first_knot(knots, upper, start, lost, -tiny, False)
+    high = low if derivative > tiny else first_knot(knots, upper, start, lost, tiny, True)[0]
     return float(0.5 * (low + high))
 
 
