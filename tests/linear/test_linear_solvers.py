@@ -11,13 +11,13 @@ import scipy.sparse as sp
 from linear.problems import INTERCEPTS, LOSSES, Small, random_problem
 from maxmargin import SVMClassifier
 from maxmargin.errors import DataError
-from maxmargin.solvers.linear.alternating import passes_to_go
 from maxmargin.solvers.linear.automatic import Automatic
 from maxmargin.solvers.linear.coordinate_ascent import CoordinateAscent
 from maxmargin.solvers.linear.interior_point import InteriorPoint
 from maxmargin.solvers.linear.rows import Rows
 from maxmargin.solvers.linear.task import LinearTask
 from maxmargin.solvers.loop import Record, Result, run_to_tolerance
+from maxmargin.solvers.progress import passes_to_go
 from maxmargin.status import Status
 from maxmargin.terms import hinge, insensitive, squared_hinge
 

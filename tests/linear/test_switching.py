@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import normalize
 
 from maxmargin import MulticlassSVM, SVMClassifier, SVMRegressor
-from maxmargin.solvers.linear import automatic
+from maxmargin.solvers import progress
 from maxmargin.solvers.linear.alternating import Alternating
 from maxmargin.solvers.linear.automatic import Automatic
 from maxmargin.solvers.linear.interior_point import InteriorRun
@@ -62,7 +62,7 @@ def test_an_early_guess_does_not_make_the_dear_choice() -> None:
 
 def test_work_is_bounded_by_that_of_the_other_way(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the progress promises."""
-    monkeypatch.setattr(automatic, "passes_to_go", lambda gaps, tol: 1.0)
+    monkeypatch.setattr(progress, "passes_to_go", lambda gaps, tol: 1.0)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 5)) * [1.0, 10.0, 100.0, 1e3, 1e4]
     y = X[:, 0] + 0.3 * rng.normal(size=400) > 0.0

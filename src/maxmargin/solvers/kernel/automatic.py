@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ...terms import Terms
 from ..base import Run, Step, WarmStart
-from ..linear.alternating import passes_to_go
+from ..progress import passes_to_go
 from .block_smo import BlockSMO
 from .factor import likely_rank, shared_factor, suits
 from .interior_point import KernelInteriorPoint
@@ -78,7 +78,6 @@ class _AutomaticRun(Run):
         self.failures = self.in_vain = 0
         self.least = math.inf  # gap of the interior point method
         self.budget = _CONSTANT + _ITERATIONS * 4.0 / 3.0 * task.n**3 / _FASTER if suits(task) else math.inf
-        self.rank_known = False
         if 8.0 * task.n**2 > 1e6 * options.cache_mb:
             self.budget = math.inf
         self.smo.most = min(self.smo.most, self.budget)  # of few points one block can cost more than the other way
@@ -98,18 +97,17 @@ class _AutomaticRun(Run):
             remaining = passes_to_go(self.gaps, self.task.tol) if math.isfinite(self.gaps[-1]) else math.inf
             if self.in_vain > _IN_VAIN:
                 remaining = math.inf
-            if step.ready or remaining * self.smo.operations / len(self.gaps) > self._budget(remaining):
+            work = remaining * self.smo.operations / len(self.gaps)
+            if step.ready or work > self._budget(work):
                 self._change(remaining)
         return step
 
-    def _budget(self, remaining: float) -> float:
-        """What the other way costs: less with a kernel of low rank, which is looked for once much is left to do."""
+    def _budget(self, work: float) -> float:
+        """What the other way costs: less with a kernel of low rank, which is looked for where much work is left."""
         n = self.task.n
-        if not self.rank_known and remaining * self.smo.operations / len(self.gaps) > _VALUE * n**2:
-            self.rank_known = True
-            if (rank := likely_rank(self.task)) < n:
-                iteration = n * rank**2 + rank**3 / 3.0
-                self.budget = min(self.budget, _VALUE * n**2 + _ITERATIONS * iteration / _FASTER_NARROW)
+        if work > _VALUE * n**2 and (rank := likely_rank(self.task)) < n:
+            iteration = n * rank**2 + rank**3 / 3.0
+            return min(self.budget, _VALUE * n**2 + _ITERATIONS * iteration / _FASTER_NARROW)
         return self.budget
 
     def _change(self, remaining: float) -> None:

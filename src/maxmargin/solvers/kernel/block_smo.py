@@ -11,7 +11,7 @@ Kernel rows are float32 where a sample says that their rounding is too small to 
 float64. Within a step, values between its rows and thresholds are float32 while the violation is large. Every
 evaluation in float64 renews the products, and when it contradicts the running figures, rows are float64 from then on.
 Cost of a step: ``q`` rows of the kernel, of which those in the cache are free, ``q n`` to update the products, and
-``n log n`` for the figures. Memory: the cache, one copy of the points, and a dozen numbers for each term.
+``n`` for the figures (squared losses: ``n log n``). Memory: the cache, one copy of the points, and a dozen numbers for each term.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ _OPERATIONS = 60_000_000
 _SAMPLE = 64
 _IDLE_STEPS = 10
 _IN_VAIN = 20  # evaluations
-# from then on twice as many rows in each pass; where the start is the end of a fit with another C, which has half of
-# the rows that others begin with
+# from then on twice as many rows in each pass; the second where a fit with another C is at hand: its first pass takes
+# half as many rows as usual, since less is to do
 _PASSES, _PASSES_MOVED = 4, 2
 # violations worth so much of the thresholds, and of the largest steps, are brought down in float32, with twice as many
 # numbers at a time: the products of all rows follow in float64
@@ -102,7 +102,7 @@ class BlockRun(Run):
         self.lowest_primal, self.in_vain = np.inf, 0  # evaluations since it was met
         self.most: float = _OPERATIONS  # in one block
         self.may_grow = not task.exact and self.terms.squared  # until the task refuses it
-        # of the values between the rows of a step; the cache may have better ones
+        # of kernel rows, and of the values of a step where it has no choice; the cache may have better ones
         self.dtype: DTypeLike = np.float32 if single_precision_suffices(task, self.terms) else np.float64
         self.cache = self._rows_in(self.dtype)
         first = max(2, options.block // 2) if task.moved else options.block

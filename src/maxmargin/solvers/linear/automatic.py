@@ -19,7 +19,8 @@ from ...terms import Terms
 from ..base import Run, Solver, Step, WarmStart
 from ..bundle import Bundle
 from ..oracle import Evaluation
-from .alternating import Alternating, passes_to_go
+from ..progress import LATE, MOST, Progress
+from .alternating import Alternating
 from .band import COST, suits
 from .coordinate_ascent import CoordinateAscent
 from .crammer_singer import CrammerSinger, MulticlassTask
@@ -35,9 +36,8 @@ __all__ = ["Automatic", "First", "Switching"]
 Reals = NDArray[np.float64]
 _FIRST_LOOK = 8
 _ITERATIONS = 25
-# passes of coordinate ascent, whatever else costs: more are too many where there is another way; from when on it is
-# believed that they will not suffice; and how many, evaluations included, are the last whatever is believed
-_MOST, _LATE, _LAST = 1000, 250, 900
+# passes of coordinate ascent, evaluations included, where there is another way: whatever is believed
+_LAST = 900
 _WIDEST = 4000
 # see multiclass_first_look; no more passes than leave enough for either way
 _TRIED, _TRIED_MOST = 0.25, 500
@@ -135,30 +135,29 @@ class Switching(Run):
             self.run = first.start(task)
             self.label, self.reason = first.name, told.reason
         self.optimism, self.cheap_passes = self.run.optimism, self.run.cheap_passes
-        self.gaps: list[float] = []
-        self.slow, self.work, self.looks, self.passes = 0, 0.0, 0, 0
+        self.progress = Progress()  # of the first one
+        self.slow = self.looks = 0
         self.before: tuple[Reals, float, float] | None = None
         self.point: Reals | None = None
 
     def advance(self) -> Step:
         self.run.passes_left = self.passes_left
         if self.label != self.second.name and self.budget < math.inf:  # no pass of many is to go beyond the last
-            self.run.passes_left = min(self.passes_left, _LAST - self.passes - self.looks)
+            self.run.passes_left = min(self.passes_left, _LAST - self.progress.passes - self.looks)
         step = self.run.advance()
         if self.label == self.second.name:
             return step
-        self.gaps.append(step.gap / max(step.dual + step.gap, 1e-300) if step.gap < math.inf else 1.0)
-        self.work += step.work
-        self.passes += step.passes
-        if self.budget == math.inf or self.passes < self.first_look:
+        progress = self.progress
+        progress.add(step)
+        done = progress.passes
+        if self.budget == math.inf or done < self.first_look:
             return step
-        done, remaining = self.passes, passes_to_go(self.gaps, self.task.tol) * self.passes / len(self.gaps)
-        late = done >= _LATE and remaining > max(_MOST - done, 0)
+        remaining = progress.remaining(self.task.tol)
         last = done + self.looks >= _LAST  # no promise was kept
-        self.slow = self.slow + 1 if remaining > self.budget or late else 0
+        self.slow = self.slow + 1 if remaining > self.budget or progress.is_late(remaining) else 0
         # after as much work as the other way costs that one is taken, whatever the progress promises: then neither
         # choice costs more than twice the better one
-        if last or self.work >= self.budget or self.slow >= (1 if done < _EARLY else _IN_A_ROW):
+        if last or progress.work >= self.budget or self.slow >= (1 if done < _EARLY else _IN_A_ROW):
             self._switch(remaining)
         return step
 
@@ -179,8 +178,8 @@ class Switching(Run):
             f"{self.told.name} would take about {remaining:.0f} more passes ({self.told.slow}); "
             + (
                 f"this costs as much as {self.budget:.0f}"
-                if remaining > self.budget or self.work >= self.budget
-                else f"more than {_MOST}"
+                if remaining > self.budget or self.progress.work >= self.budget
+                else f"more than {MOST}"
             )
             if remaining < math.inf
             else f"{self.told.name} stands still ({self.told.slow})"
@@ -241,7 +240,7 @@ def multiclass_first_look(task: MulticlassTask, budget: float) -> int:
     if n < d:
         return int(max(_FIRST_LOOK, min(_TRIED * budget, _TRIED_MOST)))
     # by then leaps have shown what they bring, at a quarter of what the other way costs
-    return _LATE if budget > _MOST else _FIRST_LOOK
+    return LATE if budget > MOST else _FIRST_LOOK
 
 
 def multiclass_in_passes(task: MulticlassTask) -> float:
