@@ -11,7 +11,8 @@ Kernel rows are float32 where a sample says that their rounding is too small to 
 float64. Within a step, values between its rows and thresholds are float32 while the violation is large. Every
 evaluation in float64 renews the products, and when it contradicts the running figures, rows are float64 from then on.
 Cost of a step: ``q`` rows of the kernel, of which those in the cache are free, ``q n`` to update the products, and
-``n`` for the figures (squared losses: ``n log n``). Memory: the cache, one copy of the points, and a dozen numbers for each term.
+``n`` for the figures (squared losses: ``n log n``). Memory: the cache, one copy of the points, and a dozen numbers for
+each term.
 """
 
 from __future__ import annotations
