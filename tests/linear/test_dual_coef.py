@@ -153,3 +153,29 @@ def test_few_rows_support_what_an_interior_point_finds() -> None:
         error = 1.0 - problem.y * scores if loss == "hinge" else np.abs(problem.y - scores) - 0.3
         assert np.count_nonzero(beta) <= (error > -1e-2).sum()
         assert np.count_nonzero(np.abs(beta) == problem.c) >= (error > 1e-3).sum()
+
+
+@pytest.mark.parametrize("kernel", ["linear", "poly"])
+@pytest.mark.parametrize("loss", ["hinge", "epsilon_insensitive"])
+@pytest.mark.parametrize("C", [1.0, 30.0, 1000.0])
+def test_at_any_tolerance_about_as_many_rows_support_as_at_the_optimum(C: float, loss: Any, kernel: Any) -> None:
+    """Interior points have no variable at a bound; what is left of 0 in them is not to count."""
+    rows, noise = RNG.normal(size=(300, 5)), RNG.normal(size=300)
+    how: dict[str, Any] = dict(loss=loss, kernel=kernel, solver="interior_point", random_state=0)
+    if loss == "hinge":
+        machine, target = SVMClassifier(C, **how), np.where(rows[:, 0] + noise > 0.3, 1, -1)
+    else:
+        machine, target = SVMRegressor(C, epsilon=0.5, **how), rows[:, 0] + noise
+    exact = clone(machine).set_params(tol=1e-9).fit(rows, target).support_
+    found = machine.fit(rows, target)
+    assert found.certificate_.relative_gap <= 1e-3
+    assert abs(len(found.support_) - len(exact)) <= 10
+    assert len(np.setxor1d(found.support_, exact)) <= 20
+    assert abs(found.dual_coef_.sum()) <= 1e-9 * np.abs(found.dual_coef_).sum()
+    if kernel == "linear":
+        w = (found.dual_coef_ @ rows[found.support_]).ravel()
+        gain = found.dual_coef_[0] @ target[found.support_]
+        gain -= 0.5 * np.abs(found.dual_coef_).sum() if loss != "hinge" else 0.0
+        # of a regression a point may have both multipliers of a row, which costs some epsilon
+        lost = gain - 0.5 * w @ w - found.certificate_.dual
+        assert -1e-9 <= lost / found.certificate_.dual <= (1e-9 if loss == "hinge" else 1e-3)

@@ -12,7 +12,7 @@ from maxmargin.solvers.linear import dense_products, selected_rows
 from maxmargin.solvers.linear.band import BandRun
 from maxmargin.solvers.linear.interior_point import InteriorPoint
 from maxmargin.solvers.linear.rows import Rows
-from maxmargin.solvers.linear.selected_rows import SelectedRows
+from maxmargin.solvers.linear.selected_rows import SelectedRows, some_rows
 from maxmargin.solvers.linear.task import LinearTask
 from maxmargin.solvers.loop import run_to_tolerance
 from maxmargin.terms import Terms, hinge, insensitive
@@ -87,3 +87,12 @@ def test_a_band_begins_where_the_one_before_has_ended(kind: str) -> None:
             break
     assert ready
     assert sum(steps[k] for k in steps if k) <= 20  # from nothing it is 26 and 27
+
+
+def test_some_of_selected_rows_are_those_of_the_copy(rng: np.random.Generator) -> None:
+    rows = Rows(rng.normal(size=(60, 5)))
+    selected = SelectedRows(rows, np.array([3, 8, 20, 41, 59]), rng.normal(size=(2, 5)))
+    for places in ([], [0], [1, 4], [2, 5], [5, 6], [0, 1, 2, 3, 4, 5, 6]):
+        few = some_rows(selected, np.array(places, np.int64))
+        np.testing.assert_array_equal(few.matrix, selected.matrix[np.array(places, np.int64)])
+        np.testing.assert_allclose(few.squared_norms, selected.squared_norms[np.array(places, np.int64)])

@@ -122,11 +122,13 @@ class _KernelRun(_HardRun):
             near = np.zeros(task.n_weights)
             near[rows] = lstsq(self.factor[rows].T, w[: self.factor.shape[1]], lapack_driver="gelsy")[0]
             near[task.n :] = w[self.factor.shape[1] :]
-            candidate = _with_margins(task, near, self.free)
-            if (found := task.objective(candidate)) < lowest:  # now: products of the last point alone are remembered
-                self.point, lowest = candidate, found
             right = near[rows] * task.terms.sign[rows, 0] > 0.0
-            if right.all() or not right.any():
+            if right.all():
+                candidate = _with_margins(task, near, self.free)
+                if task.objective(candidate) < lowest:
+                    self.point = candidate
+                break
+            if not right.any():
                 break
             rows = rows[right]
         return float(value)

@@ -22,7 +22,6 @@ from .task import KernelTask
 __all__ = ["KernelInteriorPoint"]
 
 Reals = NDArray[np.float64]
-_CLEARLY = 1e-3
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,7 @@ class _FactorRun(Run):
             return value
         self.point, value = task.from_dual(self.inner.a.reshape(self.shape))
         above = task.objective(self.point) - value  # now: products of the last point alone are remembered
-        rounded, rounded_value = task.from_dual(self.inner.rounded(_CLEARLY).reshape(self.shape))
+        rounded, rounded_value = task.from_dual(self.inner.crossed_over().reshape(self.shape))
         primal = task.objective(rounded)
         gap = primal - rounded_value
         if task.small(gap, primal, rounded_value) or gap <= above:

@@ -190,7 +190,7 @@ class BandRun(Run):
     def _look(self) -> Step:
         """All rows under the weights of the small problem, and the next one if these are not good enough."""
         task, terms, band = self.task, self.terms, self.band
-        self.inner.dual()
+        value = self.inner.dual()
         w = self.inner.point
         scores = task.scores(w)
         primal = task.penalty(w) + float(terms.cost(scores).sum())
@@ -201,7 +201,6 @@ class BandRun(Run):
         if primal < self.primal:
             self.primal, self.point, self.ahead = primal, w.copy(), ahead
         if band is not None and self.inner.found is not None:
-            value = self.inner.task.dual_point.value
             if value > self.lower or self.best is None:
                 self.lower, self.best = value, (band, self.inner.found.copy())
             outside = np.ones(len(slack), np.bool_)

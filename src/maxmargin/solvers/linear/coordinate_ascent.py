@@ -27,6 +27,7 @@ from ..._compiled import compiled, prefetch
 from ...terms import hinges_only
 from ..base import Run, Step
 from ..chunks import Pace, chunks
+from ..options import check_bool
 from ..oracle import Evaluation
 from .averaging import average_for
 from .face import Leaps, leap
@@ -170,6 +171,9 @@ class CoordinateAscent:
     """
 
     shrinking: bool = True
+
+    def __post_init__(self) -> None:
+        check_bool(self, "shrinking")
 
     @property
     def name(self) -> str:

@@ -24,6 +24,7 @@ from ..._products import inner
 from ..base import Run, Step, WarmStart
 from ..chunks import Pace, chunks
 from ..deadline import Deadline
+from ..options import check_bool
 from ..oracle import Evaluation
 from .averaging import average_for
 from .biases import balanced
@@ -382,6 +383,9 @@ class CrammerSinger:
     """
 
     shrinking: bool = True
+
+    def __post_init__(self) -> None:
+        check_bool(self, "shrinking")
 
     @property
     def name(self) -> str:

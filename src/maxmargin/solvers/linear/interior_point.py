@@ -24,6 +24,7 @@ from ...terms import hinges_only
 from ..base import FINEST, Run, Step, WarmStart
 from .intercept import best_intercept
 from .normal_equations import normal_equations, to_zero
+from .selected_rows import some_rows
 from .task import LinearTask
 
 __all__ = ["InteriorPoint", "InteriorRun"]
@@ -44,7 +45,6 @@ _TRIED = 8
 # back; ten times as many where the tolerance is not that many times smaller.
 _IN_VAIN, _NEAR_THE_END, _HOPELESS = 40, 1e-4, 100.0
 _MAYBE_BEST = 1e-7  # a gap from which on each smaller one is looked at: it may be the last
-_NEAR = (1e-3, 1e-5)
 
 
 @dataclass(frozen=True)
@@ -97,6 +97,7 @@ class InteriorRun(Run):
             self._start_at(task.warm.w.copy(), level)
         self.consistent = cold  # whether the weights are those of the dual point, up to rounding
         self.point, self.primal, self.gap, self.steps = self.w, 0.0, np.inf, 0
+        self.lower = np.inf  # the dual value of the iteration, where it is known without another look
         # of variables and multipliers, their sum over the objective: how good the weights are, long before the gap,
         # which waits for a dual point of the same weights
         self.products = np.inf
@@ -279,6 +280,7 @@ class InteriorRun(Run):
         w = self.w if self.consistent else task.weights_of(self.terms.beta(a))
         dual = self.terms.gain(a) - task.penalty(w) + inner(self.linear, self.w)
         self.gap = (primal - dual) / max(abs(primal), 1e-300)
+        self.lower = dual if self.consistent else np.inf
         return Step(1, max(primal - dual, 0.0), dual)
 
     def _system(self, weights: Reals) -> Callable[[Reals], Reals]:
@@ -301,20 +303,18 @@ class InteriorRun(Run):
     def dual(self) -> float:
         """Of the weights of the dual points and those of the iteration, the best ones are returned.
 
-        Variables near a bound are put there where that raises the bound: few rows support the model then.
+        The dual point is one of few rows, where that is as good.
         """
         task = self.task
         if not self.steps and task.warm is not None and task.warm.beta is not None:  # maybe good enough as it is
             self.point, value = task.from_dual(task.start())
             return value
-        self.found = self.a
-        first, value = task.from_dual(self.a)
-        for share in _NEAR:
-            near = self.rounded(share)
-            rounded, better = task.from_dual(near)
-            if better >= value:
-                first, value, self.found = min(first, rounded, key=task.objective), better, near
-                break
+        self.found = self.crossed_over()
+        first, value = task.from_dual(self.found)
+        if value < self.lower:
+            other, better = task.from_dual(self.a)
+            if better > value:
+                first, value, self.found = min(first, other, key=task.objective), better, self.a
         second = self.w.copy()
         if task.intercept == "free":
             second[-1] = 0.0
@@ -322,13 +322,35 @@ class InteriorRun(Run):
         self.point = min(first, second, key=task.objective)
         return value
 
-    def rounded(self, share: float) -> Reals:
-        """The dual variables, those on a bound that are nearer to it than ``share`` of what their multipliers say."""
+    def crossed_over(self) -> Reals:
+        """The dual variables, those on a bound that are nearer to it than their multipliers are to 0.
+
+        The others, few as a rule, make up for what that does to the weights and to the sum of beta: they move as in a
+        step of the iteration. Most often the gap falls to a tenth of what it was (measured).
+
+        Source: what Megiddo (ORSA J. Comput. 1991) calls a crossover, in one step and without a basis.
+        """
+        task, terms = self.task, self.terms
         a = self.a.copy()
-        a[a / a.max() < share * self.low / self.low.max()] = 0.0
+        scale = max(float(self.low.max()), float(self.high.max()))
+        a[a / np.minimum(terms.upper, a.max()) < self.low / scale] = 0.0
         if self.bounded:
-            full = self.room / self.room.max() < share * self.high / self.high.max()
-            a[full] = self.terms.upper[full]
+            full = self.room / terms.upper < self.high / scale
+            a[full] = terms.upper[full]
+        inside = (a > 0.0) & (a < terms.upper)
+        places = np.flatnonzero(inside.any(1))
+        if not len(places):
+            return a
+        theta = terms.ridge[places] + self.low[places] / self.a[places]
+        if self.bounded:
+            theta += self.high[places] / self.room[places]
+        free = np.where(inside[places], 1.0 / theta, 0.0)
+        rows = some_rows(task.rows, places)
+        dw = normal_equations(rows, free.sum(1), task.ridge)(task.combined(terms.beta(a - self.a)))
+        d = rows.shape[1]
+        scores = rows.scores(dw[:d]) + (dw[d] if task.intercept != "none" else 0.0)
+        moved = a[places] - terms.sign[places] * free * scores[:, None]
+        a[places] = np.clip(moved, 0.0, terms.upper[places], out=moved)
         return a
 
     def weights(self) -> Reals:

@@ -106,7 +106,10 @@ class SelectedRows(Rows):
 
 
 def some_rows(rows: Rows, places: Ints) -> Rows:
-    """Some of many rows: a copy of sparse or few ones, else as they lie."""
+    """Some of many rows, ascending: a copy of sparse or few ones, else as they lie."""
+    if isinstance(rows, SelectedRows):
+        k = len(rows.places)
+        return SelectedRows(rows.whole, rows.places[places[places < k]], rows.more[places[places >= k] - k])
     if rows.sparse or len(places) * rows.shape[1] <= _IN_A_COPY:
         return Rows(rows.matrix[places])
     return SelectedRows(rows, places)
