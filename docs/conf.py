@@ -1,5 +1,9 @@
 """How the pages are built: ``scripts/docs``."""
 
+import re
+from html import unescape
+from pathlib import Path
+
 project = "maxmargin"
 author = "the maxmargin developers"
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
@@ -36,7 +40,22 @@ def keep_sentence(app, what, name, obj, options, lines):
         lines[:0] = ["..", ""]
 
 
+BARE = re.compile(r"<Figure size[^<>]*>| at 0x[0-9a-fA-F]+|<Axes: [^<>]*>")
+
+
+def refuse_bare_objects(app, exception):
+    """No page shows the name of an object in memory where its reader is promised a picture."""
+    if exception is not None or app.builder.format != "html":
+        return
+    for name in sorted(app.env.found_docs):
+        page = Path(app.outdir) / f"{name}.html"
+        text = unescape(re.sub(r"<[^<>]+>", "", page.read_text(encoding="utf-8")))
+        if found := BARE.search(text):
+            raise ValueError(f"{page}: a cell shows {found[0].strip()!r}; it must end with a display, or print")
+
+
 def setup(app):
     """Called by Sphinx."""
+    app.connect("build-finished", refuse_bare_objects)
     app.connect("autodoc-skip-member", skip_member)
     app.connect("autodoc-process-docstring", keep_sentence, priority=400)  # before napoleon

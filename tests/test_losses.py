@@ -695,3 +695,66 @@ def test_text_from_a_function_is_refused_by_the_name_of_the_loss(place: int, wha
     )
     with pytest.raises(DataError, match=message):
         CustomLoss(*functions, name="odd")
+
+
+AMBIGUOUS: list[Any] = [
+    lambda t: max(0.0, 1.0 - t),
+    lambda t: 1.0 - t if t < 1.0 else 0.0,
+    lambda t: -(t < 1.0),
+    lambda t: math.exp(-t),
+    lambda t: float(t),
+]
+
+
+@pytest.mark.parametrize(("place", "what"), [(0, "value"), (1, "slope"), (2, "bend")])
+@pytest.mark.parametrize("function", AMBIGUOUS)
+def test_functions_of_one_number_are_refused_by_the_name_of_the_loss(place: int, what: str, function: Any) -> None:
+    functions: list[Any] = [LOGISTIC.value, LOGISTIC.derivative, LOGISTIC.curvature]
+    functions[place] = function
+    message = rf"^loss 'odd': the {what} cannot be computed for 2003 margins \(.*np.maximum instead of max, np.where"
+    with pytest.raises(DataError, match=message) as caught:
+        CustomLoss(*functions, name="odd")
+    assert isinstance(caught.value.__cause__, TypeError | ValueError)  # where it is, in the user's own code
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("member", "what"), [("value", "value"), ("derivative", "slope"), ("curvature", "bend"), ("conjugate", "conjugate")]
+)
+@pytest.mark.parametrize("function", AMBIGUOUS)
+def test_members_that_take_one_number_only_are_refused_too(member: str, what: str, function: Any) -> None:
+    members = {name: getattr(LOGISTIC, name) for name in ("value", "derivative", "curvature", "conjugate")}
+    members[member] = function
+    own = changed(MarginLoss, smoothness=0.25, slopes=(-1.0, 0.0), **members)
+    with pytest.raises(DataError, match=f"the {what} cannot be computed for .* np.maximum instead of max, np.where"):
+        margin_loss(own)
+
+
+def test_the_error_of_a_users_own_stays_what_it_is() -> None:
+    def function(t: Any) -> Any:
+        raise DataError("no margins today")
+
+    with pytest.raises(DataError, match="^no margins today$"):
+        CustomLoss(function, LOGISTIC.derivative)
+
+
+def test_a_wrong_shape_comes_with_what_is_right() -> None:
+    with pytest.raises(
+        DataError, match=r"the slope of 2003 margins has shape \(\); functions get an array and return one"
+    ):
+        CustomLoss(HINGE[0], lambda t: -1.0)
+
+
+def test_a_loss_too_steep_for_the_grid_is_told_of_it() -> None:
+    steep: list[Any] = [lambda t: np.exp(-50.0 * t), lambda t: -50.0 * np.exp(-50.0 * t)]
+    with pytest.raises(DataError, match=r"the value at -14.22 is inf; the parameter grid, now \(-30.0, 30.0\), says"):
+        CustomLoss(*steep)
+    assert CustomLoss(*steep, grid=(-10.0, 10.0)).value(0.0) == 1.0
+    with pytest.raises(DataError, match=r"the value at -1e\+08 is nan$"):  # no grid would help there
+        CustomLoss(lambda t: np.where(t < -1e7, np.nan, 1.0), np.zeros_like)
+
+
+@pytest.mark.parametrize("grid", [7, None, (1.0,), (-1.0, 0.0, 1.0), "ab", [[-1.0], [1.0]]])
+def test_a_grid_of_another_kind_is_refused(grid: Any) -> None:
+    with pytest.raises(ValueError, match="grid must be two numbers around 0, not"):
+        CustomLoss(*HINGE, grid=grid)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .classifier import SVMClassifier
     from .compare import compare_solvers
     from .hard_margin import HardMarginSVM
+    from .hmm import GenerativeHMM
     from .kkt import kkt_report
     from .model_file import load_model, save_model
     from .multiclass import MulticlassSVM
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AUCClassifier",
     "Certificate",
+    "GenerativeHMM",
     "HardMarginSVM",
     "MulticlassSVM",
     "OneClassSVM",
@@ -56,6 +58,7 @@ __all__ = [
 _HOME_OF = {
     "AUCClassifier": "auc",
     "Certificate": "problem",
+    "GenerativeHMM": "hmm",
     "HardMarginSVM": "hard_margin",
     "MulticlassSVM": "multiclass",
     "OneClassSVM": "one_class",

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from enum import Enum
 from functools import wraps
 from itertools import pairwise
-from typing import Any, Literal, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +27,7 @@ from .problem import Certificate, Scaling
 from .solvers import BY_NAME, by_name
 from .solvers.base import WarmStart
 from .solvers.loop import Record, Result, minimize
+from .solvers.options import check_bool, shown
 from .solvers.oracle import Oracle
 from .status import Status
 from .structures.values import as_reals, by_position, check_unmasked, is_real, loss_fault
@@ -145,9 +146,9 @@ class MarginEstimator(BaseEstimator):
             check_number(self, "max_time", low=0.0)
         check_bool(self, *(name for name in self._switches if hasattr(self, name)))
         if not isinstance(self.verbose, numbers.Integral | np.bool_):
-            raise ValueError(f"{type(self).__name__}: verbose must be an integer, not {_shown(self.verbose)}")
+            raise ValueError(f"{type(self).__name__}: verbose must be an integer, not {shown(self.verbose)}")
         if self.callback is not None and not callable(self.callback):
-            raise ValueError(f"callback must be callable, not {_shown(self.callback)}")
+            raise ValueError(f"callback must be callable, not {shown(self.callback)}")
         if hasattr(self, "n_jobs"):
             resolve_n_jobs(self.n_jobs)
         seed = getattr(self, "random_state", None)
@@ -292,6 +293,17 @@ class MarginEstimator(BaseEstimator):
             raise ValueError(f"{len(names)} names for {n_features} features")
         self.feature_names_in_ = np.array(names, dtype=object)
 
+    if not TYPE_CHECKING:  # else every name would be an attribute
+
+        def __getattr__(self, name: str) -> Any:
+            """Who asks for a ``partial_fit`` where there is none hears who has one; asked for what is missing only."""
+            if name != "partial_fit" or hasattr(type(self), name):
+                return object.__getattribute__(self, name)  # raises, with its own reason
+            raise AttributeError(
+                f"{type(self).__name__} has no partial_fit: it learns from all its data at once; SVMClassifier (of "
+                "several classes too), SVMRegressor and SVMRanker learn from a stream"
+            )
+
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = dict(super().__getstate__())
         state.pop("_warm", None)  # planes are as large as the data; a pickle is for prediction
@@ -374,23 +386,8 @@ def check_number(estimator: Any, name: str, *, low: float, low_allowed: bool = T
         what = "an integer" if integral else "a finite number"
         raise ValueError(
             f"{type(estimator).__name__}: {name} must be {what} {'>=' if low_allowed else '>'} {low:g}, not "
-            f"{_shown(value)}"
+            f"{shown(value)}"
         )
-
-
-def check_bool(estimator: Any, *names: str) -> None:
-    """Refuse switches that are neither True nor False: text such as ``"no"`` would count for True."""
-    for name in names:
-        value = getattr(estimator, name)
-        if not isinstance(value, bool | np.bool_):
-            raise ValueError(f"{type(estimator).__name__}: {name} must be True or False, not {_shown(value)}")
-
-
-def _shown(value: Any) -> str:
-    try:
-        return f"{value!r:.80}"
-    except ValueError:  # Python writes no integers of more than some thousand digits
-        return "an integer of thousands of digits"
 
 
 def resolve_n_jobs(n_jobs: int | None) -> int:
@@ -398,7 +395,7 @@ def resolve_n_jobs(n_jobs: int | None) -> int:
     if n_jobs is None:
         return 1
     if not isinstance(n_jobs, numbers.Integral) or isinstance(n_jobs, bool) or n_jobs == 0:
-        raise ValueError(f"n_jobs must be a non-zero integer or None, not {_shown(n_jobs)}")
+        raise ValueError(f"n_jobs must be a non-zero integer or None, not {shown(n_jobs)}")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
     return int(n_jobs) if n_jobs > 0 else max(1, cores + 1 + int(n_jobs))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -11,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import is_regressor
+from sklearn.base import is_classifier, is_regressor
 
 from ._estimator import MarginEstimator, check_number, choose_solver
 from ._warm import End, Ends
@@ -80,6 +81,14 @@ class Machine(MarginEstimator):
         if getattr(self, "_by_kernel", False):
             return "hard margins"
         return "linear regression" if is_regressor(self) else "linear machines"
+
+    def _check_C(self) -> None:
+        if is_classifier(self) and isinstance(self.C, numbers.Real) and self.C == math.inf:
+            raise ValueError(
+                f"{type(self).__name__}: C must be a finite number > 0 (HardMarginSVM is for an infinite one, with two "
+                f"classes), not {self.C!r}"
+            )
+        super()._check_C()
 
     def _solver_names(self) -> list[str]:
         return list(_SOLVERS)

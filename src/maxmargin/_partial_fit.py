@@ -19,9 +19,13 @@ from .errors import RuledOutError
 from .losses import MARGIN_LOSSES, Hinge, Logistic, MarginLoss, Perceptron, SquaredHinge, margin_loss
 from .solvers.linear.stream import FIGURES, Stream
 from .solvers.ranking.stream import QueryStream
+from .solvers.subgradient import Pegasos, Subgradient
 from .structures.base import check_magnitude
 
-__all__ = ["Streams", "can_stream", "classes_of", "for_streams", "numbers_among", "stream_loss", "used_rows"]
+__all__ = [
+    "Streams", "can_stream", "check_stream_solver", "classes_of", "for_streams", "numbers_among", "stream_loss",
+    "used_rows",
+]  # fmt: skip
 
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -189,11 +193,7 @@ def can_stream(estimator: KernelMachine) -> bool:
     if estimator._by_kernel:
         what = f"kernel={estimator.kernel!r}" if estimator.nu is None else "nu"
         raise AttributeError(f"{name}: partial_fit is for kernel='linear', not for {what}")
-    if not (isinstance(estimator.solver, str) and estimator.solver in ("auto", "subgradient")):
-        raise AttributeError(
-            f"{name}: partial_fit goes by stochastic subgradients: solver must be 'auto' or 'subgradient', not "
-            f"{estimator.solver!r}"
-        )
+    check_stream_solver(estimator)
     if isinstance(getattr(estimator, "class_weight", None), str):
         raise AttributeError(
             f"{name}: partial_fit cannot count the classes of a whole stream: class_weight must be a dict"
@@ -203,6 +203,22 @@ def can_stream(estimator: KernelMachine) -> bool:
         with suppress(ValueError):  # what is no loss of the estimator is refused by the call
             stream_loss(loss)
     return True
+
+
+def check_stream_solver(estimator: Any) -> None:
+    """An AttributeError for a ``solver`` that is none for streams: says how a stream goes, and why others do not."""
+    solver = estimator.solver
+    if isinstance(solver, str) and solver in ("auto", "subgradient"):
+        return
+    why = ""
+    if isinstance(solver, Pegasos | Subgradient) or (isinstance(solver, str) and solver == "pegasos"):
+        why = ": a stream has steps by the rows seen so far and a polynomial mean of the weights, and no other options"
+        if not isinstance(solver, Subgradient):
+            why += " (a step of Pegasos needs the number of all rows)"
+    raise AttributeError(
+        f"{type(estimator).__name__}: partial_fit goes by stochastic subgradients: solver must be 'auto' or "
+        f"'subgradient', not {solver!r:.80}{why}"
+    )
 
 
 def stream_loss(loss: str | MarginLoss) -> MarginLoss:

@@ -12,12 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from ._estimator import LabelIndex, _shown, check_lengths, check_sample_weight, undone_if_failed
+from ._estimator import LabelIndex, check_lengths, check_sample_weight, undone_if_failed
 from ._given_labels import labels_of
 from .decoders.viterbi import viterbi
 from .errors import DataError
 from .losses import is_finite_number
 from .metrics import token_error
+from .solvers.options import shown
 from .structures.attributes import AttributeIndex, Tokens, encode_tokens
 from .structures.values import examples_of
 
@@ -192,14 +193,14 @@ class GenerativeHMM(BaseEstimator):
 
     def _check_parameters(self) -> None:
         if not isinstance(self.emission, str) or self.emission not in ("bernoulli", "multinomial", "gaussian"):
-            raise ValueError(f"emission must be 'bernoulli', 'multinomial' or 'gaussian', not {_shown(self.emission)}")
+            raise ValueError(f"emission must be 'bernoulli', 'multinomial' or 'gaussian', not {shown(self.emission)}")
         if not (is_finite_number(self.smoothing) and self.smoothing > 0):
             raise ValueError(
-                f"smoothing must be a finite number above 0, not {_shown(self.smoothing)}: without it one event that "
+                f"smoothing must be a finite number above 0, not {shown(self.smoothing)}: without it one event that "
                 "training did not see would forbid a whole sequence"
             )
         if not is_finite_number(self.threshold):
-            raise ValueError(f"threshold must be a finite number, not {_shown(self.threshold)}")
+            raise ValueError(f"threshold must be a finite number, not {shown(self.threshold)}")
 
     def _log_shares(self, counts: Reals) -> Reals:
         """Logarithms of the smoothed shares in the last axis."""

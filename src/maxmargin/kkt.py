@@ -34,6 +34,7 @@ from ._estimator import check_sample_weight
 from ._machine import check_margin
 from .classifier import SVMClassifier
 from .errors import DataError
+from .hard_margin import HardMarginSVM
 from .losses import Hinge
 from .problem import relative_gap
 from .solvers.bundle import Bundle
@@ -312,7 +313,13 @@ def kkt_report(
 
 def _check_model(model: Any) -> None:
     if not isinstance(model, SVMClassifier):
-        raise DataError(f"kkt_report is for SVMClassifier, not for {type(model).__name__}")
+        instead = ""
+        if isinstance(model, HardMarginSVM):
+            instead = (
+                "; an SVMClassifier with a C above abs(dual_coef_).sum() of this model has the same optimum: fit that, "
+                "and report on it"
+            )
+        raise DataError(f"kkt_report is for SVMClassifier, not for {type(model).__name__}{instead}")
     check_is_fitted(model, "intercept_")
     if model.nu is not None:
         raise DataError("kkt_report is for the form with C; this model has nu")

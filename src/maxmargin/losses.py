@@ -47,6 +47,10 @@ _BESIDE = 1e-9
 _AFAR = np.array([1e3, 1e6])
 _GRID = (-30.0, 30.0)
 _PART = 0.125  # of a step of the grid, for differences of slopes
+_FUNCTIONS = (
+    "functions get an array and return one of the same shape: np.maximum instead of max, np.where(t < 1, -1.0, 0.0) "
+    "instead of if or -(t < 1)"
+)
 _WRONG, _STRETCH = 0.1, 5  # a bend that is off by a fifth, at so many points in a row
 
 
@@ -417,7 +421,10 @@ class CustomLoss(MarginLoss):
             given = getattr(self, what)
             if not callable(given) and (what, given) != ("bend", None):
                 raise ValueError(f"{what} must be a function of an array of margins, not {given!r}")
-        low, high = self.grid
+        try:
+            low, high = self.grid
+        except (TypeError, ValueError):
+            low = high = math.nan
         if not (is_finite_number(low) and is_finite_number(high) and low < 0.0 < high):
             raise ValueError(f"grid must be two numbers around 0, not {self.grid!r}")
         _check_on_grid(self)
@@ -588,7 +595,10 @@ def _check_numbers(loss: MarginLoss, t: Reals) -> None:
         numbers = _answers(function, t, name, what)
         k = _nearest(t, np.isnan(numbers) | (np.isinf(numbers) & inside))
         if k is not None:
-            raise DataError(f"loss {name!r}: the {what} at {t[k]:g} is {numbers[k]:g}")
+            hint = ""
+            if type(loss) is CustomLoss and inside[k]:
+                hint = f"; the parameter grid, now {loss.grid!r}, says between which margins it is checked"
+            raise DataError(f"loss {name!r}: the {what} at {t[k]:g} is {numbers[k]:g}{hint}")
         k = _nearest(t, numbers < 0.0)
         if k is not None and what != "slope":
             raise DataError(f"loss {name!r}: the {what} at {t[k]:g} is {numbers[k]:g}; it must be at least 0")
@@ -670,7 +680,15 @@ def _answers(function: Callable[[Reals], Any], t: ArrayLike, name: str, what: st
     """What a user's function says of margins of any shape."""
     t = _reals(t)
     with np.errstate(over="ignore", invalid="ignore"):  # what is no number is refused
-        answer = function(t.reshape(-1))
+        try:
+            answer = function(t.reshape(-1))
+        except DataError:
+            raise
+        except (TypeError, ValueError) as error:
+            reason = " ".join(str(error).split())
+            raise DataError(
+                f"loss {name!r}: the {what} cannot be computed for {t.size} margins ({reason:.120}); {_FUNCTIONS}"
+            ) from error
         try:
             given = np.asarray(answer)
             if given.dtype.kind not in "biufO":
@@ -679,7 +697,7 @@ def _answers(function: Callable[[Reals], Any], t: ArrayLike, name: str, what: st
         except (TypeError, ValueError):
             raise DataError(f"loss {name!r}: the {what} must be an array of numbers, not {answer!r:.60}") from None
     if out.shape != (t.size,):
-        raise DataError(f"loss {name!r}: the {what} of {t.size} margins has shape {out.shape}")
+        raise DataError(f"loss {name!r}: the {what} of {t.size} margins has shape {out.shape}; {_FUNCTIONS}")
     return out.reshape(t.shape)
 
 

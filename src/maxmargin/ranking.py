@@ -18,7 +18,7 @@ from ._estimator import MarginEstimator, check_sample_weight, check_targets, cho
 from ._items import item_numbers
 from ._machine import _SOLVERS
 from ._notes import about_order, about_scales
-from ._partial_fit import Streams, for_streams
+from ._partial_fit import Streams, check_stream_solver, for_streams
 from ._products import inner
 from .errors import DataError
 from .losses import is_finite_number
@@ -65,11 +65,7 @@ def _can_stream(estimator: SVMRanker) -> bool:
     name = type(estimator).__name__
     if estimator._hard:
         raise AttributeError(f"{name}: partial_fit is for a finite C, not for {estimator.C!r}")
-    if not (isinstance(estimator.solver, str) and estimator.solver in ("auto", "subgradient")):
-        raise AttributeError(
-            f"{name}: partial_fit goes by stochastic subgradients: solver must be 'auto' or 'subgradient', not "
-            f"{estimator.solver!r}"
-        )
+    check_stream_solver(estimator)
     return True
 
 

@@ -11,6 +11,7 @@ from ._base import Display
 from ._base import check_matplotlib as check_matplotlib
 from .compare import CompareDisplay
 from .convergence import GapDisplay, ObjectiveDisplay
+from .curves import CurveDisplay
 from .cutting_planes import CuttingPlaneDisplay
 from .kkt import KKTDisplay
 from .losses import LossDisplay
@@ -22,6 +23,7 @@ from .transitions import TransitionDisplay
 
 __all__ = [
     "CompareDisplay",
+    "CurveDisplay",
     "CuttingPlaneDisplay",
     "Display",
     "GapDisplay",

@@ -18,6 +18,7 @@ from ..errors import DataError, MissingDependencyError
 
 __all__ = [
     "BLUE",
+    "DOTS",
     "GREY",
     "INK",
     "OCHRE",
@@ -26,11 +27,14 @@ __all__ = [
     "Display",
     "Reals",
     "check_matplotlib",
+    "exact_and_estimates",
     "fitted",
     "frame",
+    "legend",
     "load_matplotlib",
     "log_ticks",
     "parted",
+    "short",
     "two_signs",
 ]
 
@@ -39,6 +43,8 @@ Reals = NDArray[np.float64]
 # Colour-blind readers can tell these apart.
 BLUE, VERMILLION, OCHRE, GREY, INK = "#0072B2", "#D55E00", "#B8860B", "#999999", "#222222"
 WRONG = "#C62828"
+
+DOTS = "dots: computed exactly; faint: estimates"  # of histories, in legends
 
 # Where logarithmic axes that span less than so many decades have numbers: apart by a seventh of the axis at least, and
 # two at least.
@@ -106,8 +112,10 @@ class Display(ABC):
             self.figure_.savefig(file, format=kind, dpi=dpi)
 
     def _repr_png_(self) -> bytes | None:
-        """Shown by notebooks, unless the figure is the user's, which they show anyway."""
-        if not getattr(self, "_own", False):
+        """Shown by notebooks, drawn first if need be, unless the figure is the user's, which they show anyway."""
+        if not hasattr(self, "figure_"):
+            self.plot()
+        if not self._own:
             return None
         out = io.BytesIO()
         self.figure_.savefig(out, format="png", dpi=100)
@@ -170,15 +178,53 @@ def two_signs(y: ArrayLike, n: int) -> Reals:
     Raises
     ------
     DataError
-        For other than two classes, or another number of rows.
+        For other than two classes, a row without one, or another number of rows.
     """
     labels = np.asarray(y)
     if labels.shape != (n,):
         raise DataError(f"y has shape {labels.shape}; it needs one class for each of the {n} rows")
-    classes = np.unique(labels)
+    missing = np.flatnonzero([label is None or label != label for label in labels.tolist()])
+    if len(missing):
+        raise DataError(f"y[{missing[0]}] is {labels[missing[0]]}: it needs a class for every row")
+    try:
+        classes = np.unique(labels)
+    except TypeError:
+        raise DataError("y has classes of several types, which have no order") from None
     if len(classes) != 2:
         raise DataError(f"the picture needs two classes, and y has {len(classes)}")
     return np.where(labels == classes[1], 1.0, -1.0)
+
+
+def short(label: Any, most: int = 32) -> str:
+    """A user's label as one line of so many characters at most."""
+    text = " ".join(str(label).split())
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def legend(ax: Any, handles: Sequence[Any] | None = None, names: Sequence[str] | None = None, **style: Any) -> None:
+    """A legend without a frame, whose names stand as they are: no formulas between ``$``, none hidden for a ``_``.
+
+    By default of all handles of ``ax`` that have a name.
+    """
+    if handles is None or names is None:
+        handles, names = ax.get_legend_handles_labels()
+    box = ax.legend(handles, [f"entry {k}" for k in range(len(names))], frameon=False, **style)
+    for text, name in zip(box.get_texts(), names):
+        text.set(text=name, parse_math=False)
+
+
+def exact_and_estimates(ax: Any, x: ArrayLike, values: ArrayLike, exact: ArrayLike, **style: Any) -> tuple[Any, Any]:
+    """A faint line through all values of a history, and a strong one with dots through those computed exactly.
+
+    Returns
+    -------
+    estimates, exact : matplotlib Line2D
+        The second is the one to be named.
+    """
+    x, values, exact = np.asarray(x, np.float64), np.asarray(values, np.float64), np.asarray(exact, bool)
+    (estimates,) = ax.plot(x, values, **style, linewidth=0.9, alpha=0.7)
+    (dots,) = ax.plot(x[exact], values[exact], **style, linewidth=1.6, marker="o", markersize=4)
+    return estimates, dots
 
 
 def log_ticks(ax: Any, name: str) -> None:

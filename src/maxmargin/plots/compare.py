@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DataError
-from ._base import BLUE, GREY, INK, OCHRE, VERMILLION, Display, frame, log_ticks, parted
+from ._base import (
+    BLUE,
+    DOTS,
+    GREY,
+    INK,
+    OCHRE,
+    VERMILLION,
+    Display,
+    exact_and_estimates,
+    frame,
+    legend,
+    load_matplotlib,
+    log_ticks,
+    parted,
+    short,
+)
 
 if TYPE_CHECKING:
     from ..compare import Comparison, SolverRun
@@ -18,7 +32,8 @@ __all__ = ["CompareDisplay"]
 class CompareDisplay(Display):
     """Several solvers on one problem: relative gap against passes and time, and below it the test loss.
 
-    Time is that of the clock for gaps, CPU time of whole fits for test losses.
+    Time is that of the clock for gaps, CPU time of whole fits for test losses. A dot is a gap that was computed afresh,
+    from weights and dual point, and so a proof; faint lines are estimates met on the way, which prove nothing.
 
     Parameters
     ----------
@@ -53,20 +68,21 @@ class CompareDisplay(Display):
             dash = self._DASHES[(k + k // len(self._COLOURS)) % len(self._DASHES)]
             self._draw_run(run, colour, dash)
         self._name_axes()
-        handles = self.axes_[0, 0].get_legend_handles_labels()
-        below.legend(*handles, frameon=False, fontsize="small", ncols=min(len(self.runs), 5), loc="center")
+        handles, names = self.axes_[0, 0].get_legend_handles_labels()
+        handles.append(load_matplotlib(".lines").Line2D([], [], color=GREY, marker="o", markersize=4, linewidth=0.8))
+        names = [short(run.name) for run in self.runs] + [DOTS]
+        legend(below, handles, names, fontsize="small", ncols=min(len(handles), 4), loc="center")
 
     def _draw_run(self, run: SolverRun, colour: str, dash: str) -> None:
         """The curves of one solver: its gaps in the first row, its test losses in the second."""
-        gaps = [(r.passes, r.seconds, r.relative_gap) for r in run.history if 0.0 < r.relative_gap < math.inf]
-        curves: list[tuple[Sequence[tuple[float, float, float]], dict[str, Any]]]
-        curves = [(gaps, dict(linewidth=1.4, label=run.name, marker="." if len(gaps) == 1 else ""))]
-        if run.test_curve:
-            curves.append((run.test_curve, dict(linewidth=1.2, marker=".")))
-        for axes, (points, style) in zip(self.axes_, curves):
-            values = [point[2] for point in points]
-            for column, ax in enumerate(axes):
-                ax.plot([point[column] for point in points], values, dash, color=colour, **style)
+        records = [r for r in run.history if 0.0 < r.relative_gap < math.inf]
+        gaps, exact = [r.relative_gap for r in records], [r.exact for r in records]
+        for ax, what in zip(self.axes_[0], ("passes", "seconds")):
+            at = [float(getattr(r, what)) for r in records]
+            exact_and_estimates(ax, at, gaps, exact, color=colour, linestyle=dash)[1].set_label("run")
+        for column, ax in enumerate(self.axes_[1] if run.test_curve else ()):
+            at, losses = [point[column] for point in run.test_curve], [point[2] for point in run.test_curve]
+            ax.plot(at, losses, dash, color=colour, linewidth=1.2, marker=".")
 
     def _name_axes(self) -> None:
         """Scales, names and frames."""
@@ -83,6 +99,6 @@ class CompareDisplay(Display):
             self.axes_[-1, column].set_xlabel(what)
         self.axes_[0, 0].set_ylabel("relative gap")
         if self.with_test:
-            self.axes_[1, 0].set_ylabel(f"test: {self.comparison.measure}")
+            self.axes_[1, 0].set_ylabel(f"test: {self.comparison.measure}", parse_math=False)
         for each in self.axes_.ravel():
             frame(each)

@@ -10,7 +10,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import DataError
 from ..problem import relative_gap
-from ._base import BLUE, GREY, VERMILLION, Display, Reals, fitted, frame, load_matplotlib
+from ._base import (
+    BLUE,
+    DOTS,
+    GREY,
+    VERMILLION,
+    Display,
+    Reals,
+    exact_and_estimates,
+    fitted,
+    frame,
+    legend,
+    load_matplotlib,
+)
 
 __all__ = ["GapDisplay", "ObjectiveDisplay"]
 
@@ -28,6 +40,12 @@ class _HistoryDisplay(Display):
         Relative gap that the fit was asked for.
     name : str
         What was fitted, for the title.
+
+    Raises
+    ------
+    DataError
+        When there is no pass, the lengths differ, or a pass is no finite number; objectives that are not finite are
+        left out.
     """
 
     def __init__(
@@ -46,6 +64,14 @@ class _HistoryDisplay(Display):
         self.exact = np.asarray(exact, bool)
         self.tol = tol
         self.name = name
+        n = self.passes.shape
+        if len(n) != 1 or n[0] == 0:
+            raise DataError(f"there is no pass to draw: passes has shape {n}, and it needs one number a pass")
+        for what, values in (("primal", self.primal), ("dual", self.dual), ("exact", self.exact)):
+            if values.shape != n:
+                raise DataError(f"{what} has shape {values.shape}; it needs one entry for each of the {n[0]} passes")
+        if len(bad := np.flatnonzero(~np.isfinite(self.passes))):
+            raise DataError(f"passes[{bad[0]}] is {self.passes[bad[0]]}; it must be a finite number")
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
@@ -70,17 +96,17 @@ class _HistoryDisplay(Display):
 
     def _line(self, ax: Any, values: Reals, shown: NDArray[np.bool_], colour: str, label: str, dash: str = "-") -> None:
         """A line through all values, with dots at those computed exactly."""
-        exact = shown & self.exact
-        ax.plot(self.passes[shown], values[shown], color=colour, linewidth=1.4, linestyle=dash, label=label)
-        ax.plot(self.passes[exact], values[exact], "o", color=colour, markersize=5)
+        given = self.passes[shown], values[shown], self.exact[shown]
+        exact_and_estimates(ax, *given, color=colour, linestyle=dash)[1].set_label(label)
 
     def _finish(self, ax: Any, quantity: str, title: str) -> None:
         """Names, grid and legend."""
-        ax.plot([], [], "o", color=GREY, markersize=5, label="computed exactly; estimates elsewhere")
-        ax.set(xlabel="passes over the data", ylabel=quantity, title=title)
+        ax.plot([], [], "o-", color=GREY, linewidth=0.8, markersize=4, label=DOTS)
+        ax.set(xlabel="passes over the data", ylabel=quantity)
+        ax.set_title(title, parse_math=False)
         ax.xaxis.set_major_locator(load_matplotlib(".ticker").MaxNLocator(integer=True))
         frame(ax)
-        ax.legend(frameon=False)
+        legend(ax)
 
 
 class GapDisplay(_HistoryDisplay):
@@ -104,10 +130,11 @@ class GapDisplay(_HistoryDisplay):
 
     def _draw(self, ax: Any) -> None:
         gap = self.gap
-        self._line(ax, gap, gap > 0, BLUE, "relative gap")
+        shown = (gap > 0) & np.isfinite(gap)
+        self._line(ax, gap, shown, BLUE, "relative gap")
         if self.tol:
             ax.axhline(self.tol, color=VERMILLION, linestyle="--", linewidth=1.2, label=f"asked for: {self.tol:g}")
-        if (gap > 0).any() or self.tol:
+        if shown.any() or self.tol:
             ax.set_yscale("log")
         self._finish(ax, "(primal − dual) / primal", f"{self.name}: duality gap")
 
@@ -119,10 +146,11 @@ class ObjectiveDisplay(_HistoryDisplay):
     """
 
     def _draw(self, ax: Any) -> None:
-        everywhere = np.ones(len(self.passes), bool)
-        ax.fill_between(self.passes, self.dual, self.primal, color=GREY, alpha=0.15, linewidth=0)
-        self._line(ax, self.primal, everywhere, BLUE, "primal (objective of the weights)")
-        self._line(ax, self.dual, everywhere, VERMILLION, "dual (lower bound of the optimum)", "--")
-        if self.dual.min() > 0 and self.primal.max() > 100 * self.dual.max():
+        above, below = np.isfinite(self.primal), np.isfinite(self.dual)
+        both = above & below
+        ax.fill_between(self.passes[both], self.dual[both], self.primal[both], color=GREY, alpha=0.15, linewidth=0)
+        self._line(ax, self.primal, above, BLUE, "primal (objective of the weights)")
+        self._line(ax, self.dual, below, VERMILLION, "dual (lower bound of the optimum)", "--")
+        if both.any() and self.dual[both].min() > 0 and self.primal[both].max() > 100 * self.dual[both].max():
             ax.set_yscale("log")
         self._finish(ax, "objective", f"{self.name}: the optimum lies in between")

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from ..errors import DataError
 from ..losses import MarginLoss, margin_loss
 from ..solvers.cutting_planes import CuttingPlanes
-from ._base import BLUE, GREY, INK, OCHRE, VERMILLION, Display, Reals, frame, parted, two_signs
+from ._base import BLUE, GREY, INK, OCHRE, VERMILLION, Display, Reals, frame, legend, parted, two_signs
 
 __all__ = ["CuttingPlaneDisplay"]
 
@@ -95,7 +95,10 @@ class CuttingPlaneDisplay(Display):
         self.rounds = tuple(counts.tolist())
         self.loss, self.radius = margin_loss(loss), float(radius)
         self.grid = np.linspace(-self.radius, self.radius, self._STEPS)
-        self.risk = self.loss.value(np.outer(self.grid, signed)).mean(1)
+        with np.errstate(over="ignore"):  # said below
+            self.risk = self.loss.value(np.outer(self.grid, signed)).mean(1)
+        if not np.isfinite(self.risk).all():
+            raise DataError(f"the risk overflows at weights of size {radius:g}: take a smaller radius, or scale x down")
         self._run(signed, float(start))
 
     def _run(self, signed: Reals, v: float) -> None:
@@ -130,7 +133,7 @@ class CuttingPlaneDisplay(Display):
             self._draw_round(each, count)
         self.axes_[0].set_ylabel("risk R(w)")
         handles = self.axes_[0].get_legend_handles_labels()
-        below.legend(*handles, frameon=False, fontsize="small", ncols=5 if len(self.rounds) > 2 else 2, loc="center")
+        legend(below, *handles, fontsize="small", ncols=5 if len(self.rounds) > 2 else 2, loc="center")
 
     def _draw_round(self, ax: Any, count: int) -> None:
         """The risk, the planes so far, and their largest."""
@@ -155,6 +158,6 @@ class CuttingPlaneDisplay(Display):
         )
         lower, upper = self.bounds[count - 1]
         ax.set_title(f"{count} plane{'s' * (count > 1)}: {lower:.3g} ≤ least risk ≤ {upper:.3g}", fontsize=10)
-        top = float(self.risk.max())
+        top = float(self.risk.max()) or 1.0
         ax.set(xlabel="w", xlim=(-self.radius, self.radius), ylim=(-0.06 * top, 1.05 * top))
         frame(ax)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import DataError
-from ._base import BLUE, GREY, INK, OCHRE, VERMILLION, Display, Reals, frame
+from ._base import BLUE, GREY, INK, OCHRE, VERMILLION, Display, Reals, frame, legend, short
 
 if TYPE_CHECKING:
     from ..kkt import KKTReport
@@ -38,6 +38,7 @@ class KKTDisplay(Display):
 
     _MARKS = (("o", GREY, 18), ("s", BLUE, 42), ("^", OCHRE, 42), ("X", VERMILLION, 52))
     _STEPS = 200
+    _RING, _LARGEST_RING = 90.0, 900.0  # area of a ring for a slack of 1, and of the largest
 
     def __init__(
         self,
@@ -51,6 +52,9 @@ class KKTDisplay(Display):
         self.points = None if points is None else np.asarray(points, np.float64)
         if self.points is not None and (self.points.shape != (len(report.rows), 2) or score is None):
             raise DataError(f"the plane needs a score and points of shape {(len(report.rows), 2)}")
+        if self.points is not None and len(bad := np.argwhere(~np.isfinite(self.points))):
+            row, column = bad[0]
+            raise DataError(f"points[{row}, {column}] is {self.points[row, column]}; it must be a finite number")
 
     @classmethod
     def from_estimator(
@@ -81,14 +85,14 @@ class KKTDisplay(Display):
         frame(ax, grid=False)
         for name, count, (marker, colour, size) in zip(report.category_names, report.counts, self._MARKS):
             ax.scatter([], [], size, colour, marker=marker, label=f"{name}: {count}", linewidths=0)
-        ax.legend(frameon=False, fontsize=8, ncols=4, loc="upper center", bbox_to_anchor=(0.5, -0.13))
+        legend(ax, fontsize=8, ncols=4, loc="upper center", bbox_to_anchor=(0.5, -0.13))
 
     def _draw_margins(self, ax: Any) -> None:
         report = self.report
         order = np.argsort(report.margins, kind="stable")
         place, margins, missing = np.arange(len(order)), report.margins[order], report.xi[order]
-        short = missing > 0.0
-        ax.vlines(place[short], margins[short], (margins + missing)[short], color=GREY, linewidth=0.8, zorder=1)
+        late = missing > 0.0
+        ax.vlines(place[late], margins[late], (margins + missing)[late], color=GREY, linewidth=0.8, zorder=1)
         ax.axhline(0.0, color=INK, linewidth=1.2)
         if (report.wanted == 1.0).all():
             ax.axhline(1.0, color=INK, linewidth=1.0, linestyle="--")
@@ -110,7 +114,9 @@ class KKTDisplay(Display):
             ax.scatter(*points[mine].T, size, face, marker=marker, edgecolors=colour, linewidths=1.0, zorder=2)
         ax.set(xlim=axes[0][[0, -1]], ylim=axes[1][[0, -1]])
         first, second = self.labels
-        ax.set(xlabel=f"feature 0 (filled: {second!s:.20}, hollow: {first!s:.20})", ylabel="feature 1")
+        names = f"(filled: {short(second, 20)}, hollow: {short(first, 20)})"
+        ax.set_xlabel(f"feature 0 {names}", parse_math=False)
+        ax.set_ylabel("feature 1")
 
     def _draw_score(self, ax: Any, axes: Sequence[Reals]) -> None:
         """The line between the classes, and the margins."""
@@ -124,11 +130,12 @@ class KKTDisplay(Display):
     def _draw_slacks(self, ax: Any, points: Reals) -> None:
         """Lines from rows with a slack to their margin, or rings where margins are curves."""
         report = self.report
-        short = report.xi > 0.0
+        late = report.xi > 0.0
         if report.weights is not None and report.weights.any():
             step = report.sign * report.xi / float(report.weights @ report.weights)
             ends = points + step[:, None] * report.weights
-            lines = np.stack([points, ends, np.full_like(points, np.nan)], axis=1)[short].reshape(-1, 2)
+            lines = np.stack([points, ends, np.full_like(points, np.nan)], axis=1)[late].reshape(-1, 2)
             ax.plot(lines[:, 0], lines[:, 1], color=GREY, linewidth=0.8, zorder=1)
         else:
-            ax.scatter(*points[short].T, 90.0 * report.xi[short], facecolors="none", edgecolors=GREY, zorder=1)
+            area = min(self._RING, self._LARGEST_RING / max(float(report.xi.max()), 1e-300))
+            ax.scatter(*points[late].T, area * report.xi[late], facecolors="none", edgecolors=GREY, zorder=1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from ..errors import DataError
 from ..losses import MARGIN_LOSSES, CustomLoss, Logistic, MarginLoss
-from ._base import BLUE, INK, OCHRE, VERMILLION, Display, frame
+from ._base import BLUE, INK, OCHRE, VERMILLION, Display, frame, legend, short
 
 __all__ = ["LossDisplay"]
 
@@ -28,7 +27,7 @@ class LossDisplay(Display):
     Raises
     ------
     DataError
-        When a loss is none, or the margins are no interval.
+        When there is no loss, a loss is none, or the margins are no interval.
 
     Examples
     --------
@@ -51,19 +50,25 @@ class LossDisplay(Display):
             if not isinstance(loss, MarginLoss):
                 raise DataError(f"{given!r} is no loss of the margin; known are {', '.join(MARGIN_LOSSES)}")
             self.losses.append(loss)
-        low, high = margins
-        if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        if not self.losses:
+            raise DataError("there are no losses to draw")
+        ends = np.asarray(margins)
+        if ends.shape != (2,) or ends.dtype.kind not in "iuf" or not (np.isfinite(ends).all() and ends[0] < ends[1]):
             raise DataError(f"margins must be two numbers in ascending order, not {margins!r}")
+        low, high = ends.tolist()
         self.margins = np.linspace(low, high, 1001)
         self.values = np.array([loss.value(self.margins) for loss in self.losses])
 
     def _draw(self, ax: Any) -> None:
+        lines: list[Any] = []
+        names: list[str] = []
         for k, (loss, values) in enumerate(zip(self.losses, self.values)):
             colour, dash = self._STYLES[k % len(self._STYLES)]
             by_name = isinstance(loss, CustomLoss) or MARGIN_LOSSES.get(loss.name) == loss
             name = loss.name if by_name else repr(loss)
-            ax.plot(self.margins, values, color=colour, linestyle=dash, linewidth=1.6, label=name)
+            lines += ax.plot(self.margins, values, color=colour, linestyle=dash, linewidth=1.6)
+            names.append(short(name))
         ax.set(xlim=self.margins[[0, -1]], xlabel="margin y f", ylabel="loss", title="losses of the margin")
         ax.set_ylim(-0.05, max(1.1, min(self._HIGHEST, 1.05 * float(self.values.max(initial=0.0)))))
         frame(ax)
-        ax.legend(frameon=False)
+        legend(ax, lines, names)

@@ -47,6 +47,10 @@ class PathDisplay(Display):
         for name, value in values.items():
             if value.shape != order.shape or not len(order):
                 raise DataError(f"{name} has shape {value.shape}; it needs one number for each of the {len(order)} Cs")
+            if len(bad := np.flatnonzero(~np.isfinite(value))):
+                raise DataError(f"{name}[{bad[0]}] is {value[bad[0]]}; it must be a finite number")
+        if (values["Cs"] <= 0.0).any():
+            raise DataError(f"Cs must be above 0, and one is {values['Cs'].min():g}: the axis is logarithmic")
         self.Cs, self.norms, self.errors, self.support = (values[name][order] for name in list(given)[:4])
         self.tested = values["tested"][order] if tested is not None else None
         self.regression = regression

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from ..solvers.linear.rows import Rows
 from ..solvers.linear.task import LinearTask
 from ..solvers.passes import STATE_SIZE
 from ..terms import hinge
-from ._base import BLUE, GREY, INK, VERMILLION, Display, Reals, frame, parted, two_signs
+from ._base import BLUE, GREY, INK, VERMILLION, Display, Reals, frame, legend, parted, short, two_signs
 
 __all__ = ["PerceptronDisplay"]
 
@@ -21,9 +22,9 @@ __all__ = ["PerceptronDisplay"]
 class PerceptronDisplay(Display):
     """The perceptron in the plane, mistake by mistake: ``w <- w + y_i x_i``, from ``w = 0``.
 
-    Rows are visited as they are given, pass after pass, without an intercept. On the left are the rows, a number at
-    each one that caused a mistake, and the lines ``<w, x> = 0`` after the mistakes, from faint to dark; on the right
-    the weights.
+    Rows are visited as they are given, pass after pass. On the left are the rows, a number at each one that caused one
+    of the first mistakes, and the lines ``<w, x> = 0`` after the mistakes, from faint to dark; on the right the
+    weights. Of many mistakes the first are drawn, some of the others, and the last.
 
     Parameters
     ----------
@@ -31,13 +32,18 @@ class PerceptronDisplay(Display):
     y : array of shape (n,)
         Two classes; the second one in order is +1.
     max_passes : int, default=100
+    intercept : bool, default=False
+        Add a constant feature of 1, whose weight is the intercept: the lines are ``<w, x> + b = 0`` then, and need not
+        go through the origin.
 
     Attributes
     ----------
-    weights : array of shape (m + 1, 2)
-        After each of ``m`` mistakes, from 0 on.
+    weights : array of shape (m + 1, 2) or (m + 1, 3)
+        After each of ``m`` mistakes, from 0 on; with an intercept it is the third column.
     mistakes : int64 array of shape (m,)
         Rows that caused them.
+    passes : int
+        That were made.
     separated : bool
         Whether a whole pass met no mistake.
     axes_ : array of matplotlib Axes
@@ -57,9 +63,9 @@ class PerceptronDisplay(Display):
     """
 
     _STYLES = (("o", VERMILLION), ("s", BLUE))
-    _NUMBERED = 12
+    _NUMBERED, _LINES, _STEPS = 12, 30, 2000  # mistakes with a number, with a line, and on the path of the weights
 
-    def __init__(self, X: ArrayLike, y: ArrayLike, *, max_passes: int = 100) -> None:
+    def __init__(self, X: ArrayLike, y: ArrayLike, *, max_passes: int = 100, intercept: bool = False) -> None:
         self.points = np.asarray(X, np.float64)
         if self.points.ndim != 2 or self.points.shape[1] != 2:
             raise DataError(f"X must hold two finite features a row, not an array of shape {self.points.shape}")
@@ -70,19 +76,19 @@ class PerceptronDisplay(Display):
         self.classes = np.unique(np.asarray(y)).tolist()
         if max_passes < 1:
             raise DataError(f"max_passes must be at least 1, not {max_passes!r}")
+        self.intercept = bool(intercept)
         self._run(max_passes)
 
     def _run(self, max_passes: int) -> None:
         """The visits, one by one, so that no turn is missed."""
         ones = np.ones(len(self.points))
-        task = LinearTask(
-            Rows(self.points), hinge(self.sign, ones), 1.0, ones, "none", 0.0, np.random.default_rng(0)
-        )  # fmt: skip
-        w, state, none = np.zeros(2), np.zeros(STATE_SIZE), np.empty(0)
+        rows = np.column_stack([self.points, ones]) if self.intercept else self.points
+        task = LinearTask(Rows(rows), hinge(self.sign, ones), 1.0, ones, "none", 0.0, np.random.default_rng(0))
+        w, state, none = np.zeros(rows.shape[1]), np.zeros(STATE_SIZE), np.empty(0)
         path: list[Reals] = [w.copy()]
         mistakes: list[int] = []
         self.separated = False
-        for _ in range(max_passes):
+        for self.passes in range(1, max_passes + 1):
             before = len(mistakes)
             for i in range(len(self.points)):
                 if perceptron_pass(task, w, none, np.array([i]), ones, state):
@@ -94,50 +100,90 @@ class PerceptronDisplay(Display):
         self.weights, self.mistakes = np.array(path), np.array(mistakes, np.int64)
 
     def _size(self) -> tuple[float, float]:
-        return 9.0, 4.3
+        return 9.0, 4.5
 
     def _draw(self, ax: Any) -> None:
         (self.axes_,), below = parted(ax, 1, 2, type(self).__name__)
+        m = len(self.mistakes)
+        self._shown = [*range(1, min(m, self._NUMBERED) + 1)]
+        if m > self._NUMBERED:
+            rest = np.linspace(self._NUMBERED + 1, m, min(m, self._LINES) - self._NUMBERED)
+            self._shown += np.unique(rest.round().astype(int)).tolist()
         self._draw_rows(self.axes_[0])
         self._draw_weights(self.axes_[1])
         handles, names = self.axes_[0].get_legend_handles_labels()
         arrow, name = self.axes_[1].get_legend_handles_labels()
-        below.legend(handles + arrow, names + name, frameon=False, fontsize="small", ncols=3, loc="center")
+        names = [f"class {short(label, 20)}" for label in self.classes]
+        legend(below, handles + arrow, names + name, fontsize="small", ncols=3, loc="center")
+
+    def _title(self) -> str:
+        """What came of it."""
+        m = len(self.mistakes)
+        mistakes = f"{m} mistake{'s' * (m != 1)}"
+        if self.separated:
+            return f"separated after {mistakes}" + ", with an intercept" * self.intercept
+        passes = f"{self.passes} pass{'es' * (self.passes != 1)}"
+        return f"not separated in {passes}\n({mistakes}, {'with an' if self.intercept else 'no'} intercept)"
 
     def _shade(self, k: int) -> float:
         """How dark the line after the ``k``-th mistake is."""
         return 0.2 + 0.8 * (k / len(self.mistakes)) ** 2
 
+    def _window(self) -> tuple[Reals, float]:
+        """Middle of the picture and half its side: around the origin, through which lines without an intercept go."""
+        if not self.intercept:
+            return np.zeros(2), 1.1 * float(np.abs(self.points).max()) or 1.0
+        low, high = self.points.min(0), self.points.max(0)
+        return 0.5 * low + 0.5 * high, 0.55 * float((high - low).max()) or 1.0
+
+    def _line(self, k: int, middle: Reals, reach: float) -> Reals | None:
+        """Two points of the line after the ``k``-th mistake, beyond the picture; None where its weights are 0."""
+        size = float(np.hypot(*self.weights[k, :2]))
+        b = float(self.weights[k, 2]) if self.intercept else 0.0
+        if size == 0.0 or not math.isfinite(b / size):
+            return None
+        w = self.weights[k, :2] / size
+        foot = middle - (float(w @ middle) + b / size) * w
+        along = 2.0 * reach * np.array([-w[1], w[0]])
+        return np.array([foot - along, foot + along])
+
     def _draw_rows(self, ax: Any) -> None:
-        for value, label, (marker, colour) in zip((-1.0, 1.0), self.classes, self._STYLES):
+        for value, (marker, colour) in zip((-1.0, 1.0), self._STYLES):
             mine = self.sign == value
-            ax.scatter(*self.points[mine].T, 16, colour, marker=marker, linewidths=0, label=f"class {label!s:.20}")
-        reach = 1.1 * float(np.abs(self.points).max())
-        for k, w in enumerate(self.weights[1:], 1):
-            along = np.array([-w[1], w[0]]) * 2.0 * reach / max(float(np.linalg.norm(w)), 1e-300)
-            last = k == len(self.mistakes)
-            ax.plot(
-                [-along[0], along[0]], [-along[1], along[1]], "-" if last else "--", color=INK,
-                linewidth=2.0 if last else 1.0, alpha=self._shade(k), zorder=1,
-            )  # fmt: skip
+            ax.scatter(*self.points[mine].T, 16, colour, marker=marker, linewidths=0, label="class")
+        middle, reach = self._window()
+        for k in self._shown:
+            line, last = self._line(k, middle, reach), k == len(self.mistakes)
+            if line is not None:
+                style = "-" if last else "--"
+                width = 2.0 if last else 1.0
+                ax.plot(*line.T, style, color=INK, linewidth=width, alpha=self._shade(k), zorder=1)
+        numbers: dict[int, list[str]] = {}
         for k, i in enumerate(self.mistakes.tolist()[: self._NUMBERED], 1):
-            ax.annotate(str(k), self.points[i], xytext=(0, 6), textcoords="offset points", ha="center", fontsize=9)
+            numbers.setdefault(i, []).append(str(k))
+        for i, its in numbers.items():
+            ax.annotate(
+                ",".join(its), self.points[i], xytext=(0, 6), textcoords="offset points", ha="center", fontsize=9
+            )
             ax.scatter(*self.points[i], 60, "none", edgecolors=INK, linewidths=1.0, zorder=3)
-        verb = "separated after" if self.separated else "not separated after"
-        ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", xlabel="feature 0", ylabel="feature 1")
-        ax.set_title(f"{verb} {len(self.mistakes)} mistakes", fontsize=11)
+        (left, low), (right, high) = middle - reach, middle + reach
+        ax.set(xlim=(left, right), ylim=(low, high), aspect="equal", xlabel="feature 0", ylabel="feature 1")
+        ax.set_title(self._title(), fontsize=11)
         frame(ax)
 
     def _draw_weights(self, ax: Any) -> None:
-        w = self.weights
-        for k in range(1, len(w)):
+        w = self.weights[:, :2]
+        few = len(self.mistakes) <= self._LINES
+        for k in self._shown if few else self._shown[: self._NUMBERED]:
             arrow = dict(arrowstyle="->", color=INK, alpha=self._shade(k), shrinkA=0, shrinkB=0)
             ax.annotate("", w[k], xytext=w[k - 1], arrowprops=arrow)
             if k <= self._NUMBERED:
                 middle = 0.5 * (w[k] + w[k - 1])
                 ax.annotate(str(k), middle, xytext=(4, 4), textcoords="offset points", fontsize=9)
-        ax.plot(*w.T, ".", color=GREY, markersize=4)
-        ax.plot([0, w[-1, 0]], [0, w[-1, 1]], color=BLUE, linewidth=2.0, zorder=1, label="last weights")
+        path = w if few else w[np.linspace(0, len(w) - 1, min(len(w), self._STEPS)).round().astype(int)]
+        ax.plot(*path.T, "." if few else "-", color=GREY, markersize=4, linewidth=0.4, zorder=1)
+        style: dict[str, Any] = dict(marker="o", markevery=[1], linewidth=2.0, zorder=2)  # seen at 0 too
+        ax.plot([0, w[-1, 0]], [0, w[-1, 1]], color=BLUE, label="last weights", **style)
         ax.margins(0.12)
         ax.set(xlabel="weight 0", ylabel="weight 1", aspect="equal", adjustable="datalim")
         ax.set_title("the weights, turned by each", fontsize=11)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import DataError
-from ._base import INK, WRONG, Display
+from ._base import INK, WRONG, Display, short
 
 __all__ = ["SequenceDisplay"]
 
@@ -29,7 +29,15 @@ class SequenceDisplay(Display):
     columns : int
         Strips side by side.
     title : str
+
+    Raises
+    ------
+    DataError
+        When there is no sequence, the shapes or lengths do not fit, a pixel is not finite, or there are more sequences,
+        or longer ones, than a picture can hold.
     """
+
+    _LARGEST = 200.0  # inches
 
     def __init__(
         self,
@@ -50,9 +58,20 @@ class SequenceDisplay(Display):
         for i, strip in enumerate(self.pictures):
             if strip.ndim != 3:
                 raise DataError(f"sequence {i} has pictures of shape {strip.shape}; it must be (length, height, width)")
+            if len(strip) and not strip.size:
+                raise DataError(f"sequence {i} has pictures without pixels: its shape is {strip.shape}")
+            if len(bad := np.argwhere(~np.isfinite(strip))):
+                raise DataError(f"sequence {i} has a pixel that is not finite, in picture {bad[0, 0]}")
         for name, found in {"truth": self.truth, **self.readings}.items():
             if [len(labels) for labels in found] != [len(strip) for strip in self.pictures]:
                 raise DataError(f"{name}: its sequences are not as many and as long as those of the pictures")
+
+        if max(self._size()) > self._LARGEST:
+            rows, longest = len(self.pictures), max(map(len, self.pictures))
+            raise DataError(
+                f"{rows} sequences of up to {longest} pictures in {self.columns} columns do not fit into one picture: "
+                "draw some of them"
+            )
 
     @classmethod
     def from_predictions(
@@ -118,15 +137,16 @@ class SequenceDisplay(Display):
                 self._line(ax, name, found[i], self.truth[i], left, top + 1 + (k + 0.5) * self._LINE)
         ax.set(xlim=(0, width * self.columns - self._GAP), ylim=(height * rows - self._GAP, -0.1), aspect="equal")
         ax.set_axis_off()
-        ax.set_title(f"{self.title}\n(wrong ones in red boxes)", fontsize=11)
+        ax.set_title(f"{self.title}\n(wrong ones in red boxes)", fontsize=11, parse_math=False)
 
     def _line(self, ax: Any, name: str, labels: list[Any], truth: list[Any] | None, left: float, y: float) -> None:
         """One line of readings below a strip, its name at the left."""
-        ax.text(left - 0.25, y, name, ha="right", va="center", fontsize=7.5, color="#555555")
+        style: dict[str, Any] = dict(va="center", parse_math=False)
+        ax.text(left - 0.25, y, short(name), ha="right", fontsize=7.5, color="#555555", **style)
         for t, label in enumerate(labels):
             wrong = truth is not None and label != truth[t]
-            style: dict[str, Any] = dict(color=INK, weight="bold" if truth is None else "normal")
+            look: dict[str, Any] = dict(color=INK, weight="bold" if truth is None else "normal")
             if wrong:
                 box = dict(boxstyle="square,pad=0.15", facecolor=WRONG, edgecolor="none")
-                style = dict(color="white", weight="bold", bbox=box)
-            ax.text(left + t + 0.5, y, str(label), ha="center", va="center", fontsize=9, **style)
+                look = dict(color="white", weight="bold", bbox=box)
+            ax.text(left + t + 0.5, y, short(label), ha="center", fontsize=9, **look, **style)

@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import DataError
-from ._base import BLUE, GREY, Display, fitted, frame
+from ._base import BLUE, GREY, Display, fitted, frame, short
 
 __all__ = ["StrengthDisplay"]
 
 _ROW, _ROUND = 0.22, 1.3  # inches of a row, and above and below all rows
 _POINTS, _FILL = 9.0, 0.75  # size of names, and the part of a row that they take at most
-_LONGEST = 32
 
 
 class StrengthDisplay(Display):
@@ -81,7 +80,7 @@ class StrengthDisplay(Display):
     def _draw(self, ax: Any) -> None:
         shown, cut = self._shown()
         rows = np.arange(len(shown))
-        names = [_short(self.items[k]) for k in shown]
+        names = [short(self.items[k]) for k in shown]
         ticks = rows.tolist()
         if cut:
             rows[cut:] += 1
@@ -104,9 +103,5 @@ class StrengthDisplay(Display):
         ax.set_yticks(ticks, names, fontsize=size, parse_math=False)
         ax.tick_params(axis="y", length=0)
         ax.set_ylim(len(ticks) - 0.5, -0.5)
-        ax.set(xlabel="strength (a win wants a lead of 1)", ylabel="item", title=f"{self.name}: strengths")
-
-
-def _short(item: Any) -> str:
-    text = " ".join(str(item).split())
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+        ax.set(xlabel="strength (a win wants a lead of 1)", ylabel="item")
+        ax.set_title(f"{self.name}: strengths", parse_math=False)

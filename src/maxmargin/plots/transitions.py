@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import DataError
-from ._base import INK, Display, fitted, load_matplotlib
+from ._base import INK, Display, fitted, load_matplotlib, short
 
 __all__ = ["TransitionDisplay"]
 
@@ -25,6 +25,11 @@ class TransitionDisplay(Display):
     labels : sequence of length n_labels
     name : str
         What was fitted.
+
+    Raises
+    ------
+    DataError
+        When there is no label, the shapes do not fit, or a weight is NaN or infinite.
     """
 
     _MOST_NUMBERS = 16  # labels up to which the map has room for numbers
@@ -35,6 +40,13 @@ class TransitionDisplay(Display):
         self.name = name
         if self.transition.shape != (len(self.labels),) * 2:
             raise DataError(f"transition has shape {self.transition.shape}, but there are {len(self.labels)} labels")
+        if not self.labels:
+            raise DataError("there are no labels to draw")
+        if len(bad := np.argwhere(np.isnan(self.transition) | (self.transition == np.inf))):
+            row, column = bad[0]
+            raise DataError(
+                f"transition[{row}, {column}] is {self.transition[row, column]}; a weight is finite, or -inf: forbidden"
+            )
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> TransitionDisplay:
@@ -65,10 +77,11 @@ class TransitionDisplay(Display):
         colormap = load_matplotlib().colormaps[colours].with_extremes(bad="#dddddd")
         picture = ax.imshow(np.where(finite, self.transition, np.nan), cmap=colormap, vmin=low, vmax=high)
         ticks = range(0, n, max(1, math.ceil(n / 40)))
-        names = [str(self.labels[k]) for k in ticks]
-        ax.set_xticks(ticks, names, rotation=90 if max(map(len, names)) > 3 else 0)
-        ax.set_yticks(ticks, names)
-        ax.set(xlabel="to", ylabel="from", title=f"{self.name}: transition weights")
+        names = [short(self.labels[k]) for k in ticks]
+        ax.set_xticks(ticks, names, rotation=90 if max(map(len, names)) > 3 else 0, parse_math=False)
+        ax.set_yticks(ticks, names, parse_math=False)
+        ax.set(xlabel="to", ylabel="from")
+        ax.set_title(f"{self.name}: transition weights", parse_math=False)
         ax.tick_params(length=0)
         ax.figure.colorbar(picture, ax=ax, fraction=0.046, pad=0.03)
         if n <= self._MOST_NUMBERS:

@@ -1,13 +1,76 @@
 """Solvers: how the optimum is found, one algorithm a file.
 
-Names that the estimators accept stand in :data:`BY_NAME`; every solver is tried on every structure.
+Names that the estimators accept stand in :data:`BY_NAME`; every solver is tried on every structure. The classes whose
+objects carry options are here too, ``from maxmargin.solvers import Subgradient``: each is loaded at its first use.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["BY_NAME", "by_name"]
+if TYPE_CHECKING:
+    from .bundle import Bundle
+    from .frank_wolfe import FrankWolfe
+    from .gradient_descent import GradientDescent
+    from .kernel.block_smo import BlockSMO
+    from .kernel.interior_point import KernelInteriorPoint
+    from .kernel.newton import KernelNewton
+    from .linear.coordinate_ascent import CoordinateAscent
+    from .linear.crammer_singer import CrammerSinger
+    from .linear.interior_point import InteriorPoint
+    from .linear.multiclass_interior_point import MulticlassInteriorPoint
+    from .linear.newton import Newton
+    from .n_slack import NSlack
+    from .one_slack import OneSlack
+    from .perceptron import Perceptron
+    from .projected_gradient import ProjectedGradient
+    from .ranking.newton import TruncatedNewton
+    from .subgradient import Pegasos, Subgradient
+
+__all__ = [
+    "BY_NAME",
+    "BlockSMO",
+    "Bundle",
+    "CoordinateAscent",
+    "CrammerSinger",
+    "FrankWolfe",
+    "GradientDescent",
+    "InteriorPoint",
+    "KernelInteriorPoint",
+    "KernelNewton",
+    "MulticlassInteriorPoint",
+    "NSlack",
+    "Newton",
+    "OneSlack",
+    "Pegasos",
+    "Perceptron",
+    "ProjectedGradient",
+    "Subgradient",
+    "TruncatedNewton",
+    "by_name",
+]
+
+_HOME_OF = {
+    "BlockSMO": "kernel.block_smo",
+    "Bundle": "bundle",
+    "CoordinateAscent": "linear.coordinate_ascent",
+    "CrammerSinger": "linear.crammer_singer",
+    "FrankWolfe": "frank_wolfe",
+    "GradientDescent": "gradient_descent",
+    "InteriorPoint": "linear.interior_point",
+    "KernelInteriorPoint": "kernel.interior_point",
+    "KernelNewton": "kernel.newton",
+    "MulticlassInteriorPoint": "linear.multiclass_interior_point",
+    "NSlack": "n_slack",
+    "Newton": "linear.newton",
+    "OneSlack": "one_slack",
+    "Pegasos": "subgradient",
+    "Perceptron": "perceptron",
+    "ProjectedGradient": "projected_gradient",
+    "Subgradient": "subgradient",
+    "TruncatedNewton": "ranking.newton",
+}
 
 BY_NAME = {
     "frank_wolfe": ("frank_wolfe", "FrankWolfe", {}),
@@ -34,10 +97,20 @@ def by_name(solver: Any) -> Any:
         if not isinstance(solver, type) and callable(getattr(solver, "start", None)) and hasattr(solver, "name"):
             return solver
         raise ValueError(f"solver must be one of {sorted(BY_NAME)} or a solver object, not {solver!r}")
-    from importlib import import_module
-
     name = "frank_wolfe" if solver == "auto" else solver
     if name not in BY_NAME:
         raise ValueError(f"unknown solver {solver!r}; known ones: {', '.join(sorted(BY_NAME))}, auto")
     module, cls, options = BY_NAME[name]
     return getattr(import_module(f".{module}", __name__), cls)(**options)
+
+
+def __getattr__(name: str) -> Any:
+    """Load a class from its module at its first use."""
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

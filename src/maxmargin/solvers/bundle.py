@@ -24,7 +24,6 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -35,6 +34,7 @@ from .ball import Ball
 from .base import Run, Step
 from .cutting_planes import CuttingPlanes
 from .objective import Place, ScoredObjective, objective_of
+from .options import check_option
 from .truncated import line_minimum
 
 __all__ = ["Bundle", "begin"]
@@ -73,12 +73,10 @@ class Bundle:
     keep_rounds: int = 50
 
     def __post_init__(self) -> None:
-        if self.radius is not None and not (isinstance(self.radius, Real) and 0.0 < self.radius < math.inf):
-            raise ValueError(f"radius must be a positive finite number or None, not {self.radius!r}")
-        if not 0.0 < self.share <= 1.0:
-            raise ValueError(f"share must be above 0 and at most 1, not {self.share!r}")
-        if self.keep_rounds < 1:
-            raise ValueError(f"keep_rounds must be at least 1, not {self.keep_rounds!r}")
+        if self.radius is not None:
+            check_option(self, "radius", "a positive finite number or None", lambda each: 0.0 < each < math.inf)
+        check_option(self, "share", "above 0 and at most 1", lambda each: 0.0 < each <= 1.0)
+        check_option(self, "keep_rounds", "at least 1", lambda each: each >= 1.0, integral=True)
 
     @property
     def name(self) -> str:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from . import passes
 from .base import Run, Step, StructuredRun, Task, sweep_until, to_dual_point
 from .block import AWAY, PAIRWISE, PLAIN
+from .options import check_bool, check_choice, check_option
 from .oracle import Evaluation, Work
 from .planes import Planes
 
@@ -54,12 +55,10 @@ class FrankWolfe:
     average: bool = False
 
     def __post_init__(self) -> None:
-        if self.steps not in _RULES:
-            raise ValueError(f"steps must be one of {sorted(_RULES)}, not {self.steps!r}")
-        if self.sampling not in ("permutation", "uniform", "gap"):
-            raise ValueError(f"sampling must be 'permutation', 'uniform' or 'gap', not {self.sampling!r}")
-        if self.sweeps < 0:
-            raise ValueError(f"sweeps must be at least 0, not {self.sweeps!r}")
+        check_choice(self, "steps", sorted(_RULES))
+        check_choice(self, "sampling", ("permutation", "uniform", "gap"))
+        check_option(self, "sweeps", "at least 0", lambda each: each >= 0.0, integral=True)
+        check_bool(self, "average")
 
     @property
     def name(self) -> str:

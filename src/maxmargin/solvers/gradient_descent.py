@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from .._products import inner
 from .base import Run, Step
 from .objective import Bounds, Point, objective_of, starting_weights
+from .options import check_option, shown
 
 __all__ = ["GradientDescent"]
 
@@ -57,15 +58,15 @@ class GradientDescent:
     Raises
     ------
     ValueError
-        For an ``epsilon`` below 0.
+        For an ``epsilon`` below 0, and a ``start_at`` that is none of these or not finite.
     """
 
     epsilon: float = 1e-12
     start_at: Literal["zero", "random"] | Reals = "zero"
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.epsilon) and self.epsilon >= 0.0):
-            raise ValueError(f"epsilon must be a number of at least 0, not {self.epsilon!r}")
+        check_option(self, "epsilon", "a number of at least 0", lambda each: 0.0 <= each < math.inf)
+        _check_start(self.start_at)
 
     @property
     def name(self) -> str:
@@ -83,6 +84,25 @@ class GradientDescent:
             For other tasks.
         """
         return _DescentRun(self, task)
+
+
+def _check_start(start: Any) -> None:
+    """Refuse what is no start for any number of weights; their number is known when a run begins."""
+    who = f"{GradientDescent.__name__}: start_at must"
+    if isinstance(start, str):
+        if start in ("zero", "random"):
+            return
+        raise ValueError(f"{who} be 'zero', 'random' or an array, not {shown(start)}")
+    try:
+        given = np.asarray(start)
+        if given.ndim == 0 or given.dtype.kind not in "iufO":
+            raise TypeError
+        w = given.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"{who} be 'zero', 'random' or an array of numbers, not {shown(start)}") from None
+    if w.ndim == 1 and not np.isfinite(w).all():
+        first = int(np.argmin(np.isfinite(w)))
+        raise ValueError(f"{who} have {len(w)} finite numbers; entry {first} is {w[first]:g}")
 
 
 class _DescentRun(Run):

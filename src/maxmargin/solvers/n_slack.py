@@ -21,6 +21,7 @@ from .._products import inner
 from . import passes
 from .base import Run, Step, StructuredRun, Task, sweep_until, to_dual_point
 from .block import PAIRWISE
+from .options import check_option
 from .oracle import Evaluation, Work
 from .planes import Planes
 
@@ -50,8 +51,8 @@ class NSlack:
     max_sweeps: int = 200
 
     def __post_init__(self) -> None:
-        if self.batch < 1 or self.max_sweeps < 1:
-            raise ValueError("batch and max_sweeps must be at least 1")
+        for name in ("batch", "max_sweeps"):
+            check_option(self, name, "at least 1", lambda each: each >= 1.0, integral=True)
 
     @property
     def name(self) -> str:

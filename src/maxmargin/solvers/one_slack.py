@@ -23,6 +23,7 @@ from .._products import inner
 from .base import Run, Step, StructuredRun, Task
 from .bundle import Bundle, begin
 from .cutting_planes import CuttingPlanes
+from .options import check_option
 from .oracle import Evaluation, Work
 
 __all__ = ["OneSlack"]
@@ -46,8 +47,9 @@ class OneSlack:
     keep_rounds: int = 50
 
     def __post_init__(self) -> None:
-        if self.cached_rounds < 0 or self.keep_rounds < 1:
-            raise ValueError("cached_rounds must be at least 0 and keep_rounds at least 1")
+        what = "an integer (cached_rounds at least 0, keep_rounds at least 1)"
+        check_option(self, "cached_rounds", what, lambda each: each >= 0.0, integral=True)
+        check_option(self, "keep_rounds", what, lambda each: each >= 1.0, integral=True)
 
     @property
     def name(self) -> str:

@@ -26,6 +26,7 @@ from . import passes
 from .base import Run, Step, Task
 from .linear.perceptron import perceptron_pass
 from .linear.task import LinearTask
+from .options import check_bool
 
 __all__ = ["Perceptron"]
 
@@ -47,6 +48,9 @@ class Perceptron:
 
     average: bool = True
     permuted: bool = True
+
+    def __post_init__(self) -> None:
+        check_bool(self, "average", "permuted")
 
     @property
     def name(self) -> str:

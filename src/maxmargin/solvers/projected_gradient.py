@@ -30,6 +30,7 @@ from .base import Run, Step
 from .kernel.task import KernelTask
 from .linear.intercept import best_intercept
 from .linear.task import LinearTask
+from .options import check_bool, check_option
 from .projection import project
 
 __all__ = ["ProjectedGradient"]
@@ -55,6 +56,10 @@ class ProjectedGradient:
 
     accelerated: bool = True
     cache_mb: float = 500.0
+
+    def __post_init__(self) -> None:
+        check_bool(self, "accelerated")
+        check_option(self, "cache_mb", "a number > 0", lambda value: value > 0.0)
 
     @property
     def name(self) -> str:

@@ -19,7 +19,6 @@ the passes. Measured: the bound of that mean is about as far from the optimum as
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -33,6 +32,7 @@ from .base import Run, Step
 from .chunks import chunks
 from .linear.subgradient_steps import COLUMNS
 from .objective import Bounds, Objective, Point, objective_of, starting_weights
+from .options import check_bool, check_choice, check_option
 from .oracle import Evaluation
 
 __all__ = ["Pegasos", "Subgradient"]
@@ -114,28 +114,25 @@ class Subgradient:
 
     def __post_init__(self) -> None:
         for name, allowed in _CHOICES.items():
-            value = getattr(self, name)
-            if value not in allowed and not (value is None and name != "order"):
-                raise ValueError(f"{name} must be one of {allowed}, not {value!r}")
-        for name, low in (("c", 0.0), ("power", -1.0)):
-            value = getattr(self, name)
-            if value is not None and not (math.isfinite(value) and value > low):
-                raise ValueError(f"{name} must be a finite number above {low:g}, not {value!r}")
-        if isinstance(self.batch, bool) or not isinstance(self.batch, numbers.Integral) or self.batch < 1:
-            raise ValueError(f"batch must be an integer of at least 1, not {self.batch!r}")
-        if not 0.0 <= self.momentum < 1.0:
-            raise ValueError(f"momentum must be at least 0 and below 1, not {self.momentum!r}")
+            check_choice(self, name, allowed, optional=name != "order")
+        if self.c is not None:
+            check_option(self, "c", "a finite number above 0", lambda each: 0.0 < each < math.inf)
+        if self.power is not None:
+            check_option(self, "power", "a finite number above -1", lambda each: -1.0 < each < math.inf)
+        _check_batch(self)
+        check_option(self, "momentum", "at least 0 and below 1", lambda each: 0.0 <= each < 1.0)
+        check_bool(self, "variance_reduction", "project")
         if self.power is not None and self.averaging not in (None, "polynomial"):
-            raise ValueError(f"power is for polynomial averaging, not for averaging={self.averaging!r}")
+            raise ValueError(f"Subgradient: power is for polynomial averaging, not for averaging={self.averaging!r}")
         if self.project and self.momentum > 0.0:
-            raise ValueError("project is for steps without momentum")
+            raise ValueError("Subgradient: project is for steps without momentum")
         if self.variance_reduction:
             given = {"power": self.power is not None, "momentum": self.momentum > 0.0, "project": self.project}
             given["a step that is not constant"] = self.step not in (None, "constant")
             given["averaging"] = self.averaging not in (None, "none")
             for name, wrong in given.items():
                 if wrong:
-                    raise ValueError(f"variance_reduction goes without {name}")
+                    raise ValueError(f"Subgradient: variance_reduction goes without {name}")
 
     @property
     def name(self) -> str:
@@ -172,7 +169,8 @@ class Pegasos:
     project: bool = True
 
     def __post_init__(self) -> None:
-        self._options()
+        _check_batch(self)
+        check_bool(self, "project")
 
     @property
     def name(self) -> str:
@@ -185,6 +183,10 @@ class Pegasos:
 
     def _options(self) -> Subgradient:
         return Subgradient("1/t", 1.0, "none", order="random", batch=self.batch, project=self.project)
+
+
+def _check_batch(solver: Subgradient | Pegasos) -> None:
+    check_option(solver, "batch", "an integer of at least 1", lambda each: each >= 1.0, integral=True)
 
 
 class _SubgradientRun(Run):

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ...terms import Terms
 from ..base import Run, Step, WarmStart
+from ..options import check_option
 from ..progress import passes_to_go
 from .block_smo import BlockSMO
 from .factor import likely_rank, shared_factor, suits
@@ -47,6 +48,9 @@ class KernelAutomatic:
     """
 
     cache_mb: float = 500.0
+
+    def __post_init__(self) -> None:
+        check_option(self, "cache_mb", "a number > 0", lambda value: value > 0.0)
 
     @property
     def name(self) -> str:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from ..._products import inner
 from ..base import Run, Step
+from ..options import check_option
 from ..truncated import conjugate_gradients, line_minimum
 from .task import PairLoss, RankingTask
 
@@ -43,6 +44,9 @@ class TruncatedNewton:
     """
 
     most_products: int = 200
+
+    def __post_init__(self) -> None:
+        check_option(self, "most_products", "an integer of at least 1", lambda value: value >= 1.0, integral=True)
 
     @property
     def name(self) -> str:
