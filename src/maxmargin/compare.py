@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 from sklearn.base import clone, is_regressor
@@ -24,6 +25,7 @@ class SolverRun:
     Attributes
     ----------
     name : str
+        Of the solver, and its options where several have that name; or as given.
     refused : str
         Why it was not tried; empty when it was.
     certificate : Certificate or None
@@ -56,7 +58,8 @@ class Comparison:
     measure : str
         What the test loss is; empty without test data.
     note : str
-        What was changed so that all solvers have the same problem; empty where nothing was.
+        What was changed so that all solvers have the same problem, and which of them have another one all the same;
+        empty where all is as asked for.
     """
 
     runs: list[SolverRun]
@@ -132,8 +135,9 @@ def compare_solvers(
         :class:`~maxmargin.MulticlassSVM` that does not ask for free ones are penalised for all.
     X, y : data
         As its ``fit`` takes them; ``fit_parameters`` too, such as ``sample_weight``.
-    solvers : iterable of str or solver objects, or one name, optional
-        All that the estimator knows by default. A solver that is not for the problem is noted with its own message.
+    solvers : iterable of str or solver objects, mapping of names to these, or one of them, optional
+        All that the estimator knows by default. A solver that is not for the problem is noted with its own message. The
+        keys of a mapping name the rows of the table; else solvers of one name are told apart by their options.
     X_test, y_test : data, optional
         For the test loss: the share of errors of a classifier, the mean absolute error of a regressor, and 1 minus the
         estimator's ``score`` of any other.
@@ -149,7 +153,8 @@ def compare_solvers(
     Raises
     ------
     ValueError
-        When the data are not such as the estimator takes: every solver would refuse them.
+        When the data are not such as the estimator takes: every solver would refuse them; for an unknown solver, or
+        what is none.
 
     Examples
     --------
@@ -186,29 +191,22 @@ def compare_fits(
     after: Callable[[SolverRun], None] | None = None,
 ) -> Comparison:
     """The same for any way to fit a copy, and any test loss of a fitted one; ``after`` sees each run at once."""
-    if isinstance(solvers, str):
-        solvers = [solvers]
-    if solvers is not None and not isinstance(solvers, Iterable):
-        raise ValueError(f"compare_solvers: solvers must be a list of names or of solvers, not {solvers!r}")
-    wanted: Sequence[Any] = solver_names(estimator) if solvers is None else list(solvers)
-    known = estimator._solver_names()
-    for solver in wanted:
-        if isinstance(solver, str) and solver not in known:
-            raise ValueError(
-                f"compare_solvers: no solver {solver!r} here; there are {', '.join(solver_names(estimator))}"
-            )
-    if not wanted:
-        raise ValueError("compare_solvers: no solver to compare")
-    note, runs = "", []
+    named, runs = _named(estimator, solvers), []
+    notes = [
+        f"{name} has another problem, that of weights of at most a given length: its values are not those of the others"
+        for name, solver in named
+        if getattr(solver, "radius", None) is not None
+    ]
     if hasattr(estimator, "_for_all"):
-        estimator, note = estimator._for_all(wanted)
-    for solver in wanted:
-        runs.append(_run(estimator, solver, fit, test, curve))
+        estimator, note = estimator._for_all([solver for _, solver in named])
+        notes[:0] = [note] if note else []
+    for name, solver in named:
+        runs.append(_run(estimator, name, solver, fit, test, curve))
         if after is not None:
             after(runs[-1])
     if all(run.refused for run in runs) and len({run.refused for run in runs}) == 1:
         raise DataError(runs[0].refused)
-    return Comparison(runs, "" if test is None else measure, note)
+    return Comparison(runs, "" if test is None else measure, "; ".join(notes))
 
 
 def solver_names(estimator: Any) -> list[str]:
@@ -217,10 +215,74 @@ def solver_names(estimator: Any) -> list[str]:
     return names
 
 
+def _named(estimator: Any, solvers: Any) -> list[tuple[str, Any]]:
+    """The solvers asked for, each with a name of its own.
+
+    Raises
+    ------
+    ValueError
+        For an unknown name, for what is no solver, and when there is none.
+    """
+    if solvers is None:
+        return [(name, name) for name in solver_names(estimator)]
+    if isinstance(solvers, str) or _is_solver(solvers):
+        solvers = [solvers]
+    if not isinstance(solvers, Iterable):
+        raise ValueError(f"compare_solvers: solvers must be a list of names or of solvers, not {solvers!r}")
+    if isinstance(solvers, Mapping):
+        given = [(str(name), solver) for name, solver in solvers.items()]
+    else:
+        given = [("", solver) for solver in solvers]
+    if not given:
+        raise ValueError("compare_solvers: no solver to compare")
+    known, there = estimator._solver_names(), ", ".join(solver_names(estimator))
+    for k, (_, solver) in enumerate(given):
+        if isinstance(solver, str) and solver not in known:
+            raise ValueError(f"compare_solvers: no solver {solver!r} here; there are {there}")
+        if not isinstance(solver, str) and not _is_solver(solver):
+            raise ValueError(
+                f"compare_solvers: solver {k} of the list is {solver!r:.60}; give names ({there}) or objects of "
+                "maxmargin.solvers"
+            )
+    plain = [name or _name_of(solver) for name, solver in given]
+    names = [name if plain.count(name) == 1 else name + _options_of(solver) for name, (_, solver) in zip(plain, given)]
+    seen: Counter[str] = Counter()
+    for k, name in enumerate(names):
+        seen[name] += 1
+        if seen[name] > 1:
+            names[k] = f"{name} ({seen[name]})"
+    return [(name, solver) for name, (_, solver) in zip(names, given)]
+
+
+def _is_solver(value: Any) -> bool:
+    return not isinstance(value, type) and callable(getattr(value, "start", None)) and hasattr(value, "name")
+
+
+def _name_of(solver: Any) -> str:
+    return solver if isinstance(solver, str) else str(solver.name)
+
+
+def _options_of(solver: Any) -> str:
+    """The options of a solver object that are not the usual ones, after a space."""
+    if not is_dataclass(solver):
+        return ""
+    told = [(each.name, getattr(solver, each.name), each.default) for each in fields(solver)]
+    shown = [f"{name}={value}" for name, value, usual in told if not _same(value, usual)]
+    return f" {', '.join(shown)}" if shown else ""
+
+
+def _same(value: Any, usual: Any) -> bool:
+    return value is usual or (type(value) is type(usual) and bool(value == usual))
+
+
 def _run(
-    estimator: Any, solver: Any, fit: Callable[[Any], None], test: Callable[[Any], float] | None, curve: bool
+    estimator: Any,
+    name: str,
+    solver: Any,
+    fit: Callable[[Any], None],
+    test: Callable[[Any], float] | None,
+    curve: bool,
 ) -> SolverRun:
-    name = solver if isinstance(solver, str) else str(getattr(solver, "name", solver))
     model = clone(estimator).set_params(solver=solver)
     try:
         # first a short fit, so that no time goes to compiling

@@ -187,6 +187,7 @@ class KKTReport:
             shown = how.replace("xi <= 1", f"xi <= {wanted}").replace("xi > 1", f"xi > {wanted}")
             sums = f"{self.a[mine].sum():11.5g} {self.xi[mine].sum():11.5g}"
             lines.append(f"{name:<20} {shown:<16} {mine.sum():9d} {sums}")
+        lines.append(f"(within {self.tolerance:.2g} of its bound C s of 0 or of the bound, a counts as there)")
         relative = relative_gap(self.primal, self.dual)
         bound = "sum of xi" if wanted == "1" else "sum of xi / m"
         lines += [
