@@ -127,7 +127,7 @@ class Kernel:
         """
         return self.columns(B, dtype).rows(A)
 
-    def combined(self, A: Any, B: Any, beta: Reals) -> Reals:
+    def combined(self, A: Any, B: Any, beta: Reals, *, sizes: bool = False) -> Reals:
         """``sum_j beta_j k(a, b_j)`` of every row of ``A``, in float64; points with ``beta_j = 0`` cost nothing.
 
         Several sets of coefficients share the values of the kernel.
@@ -137,6 +137,8 @@ class Kernel:
         A, B : arrays or CSR matrices of shape (m, d) and (n, d)
             For ``"precomputed"``: values of shape (m, n), and any matrix of n rows.
         beta : float64 array of shape (n,) or (n, k)
+        sizes : bool, default=False
+            Sum ``|k(a, b_j)|`` instead, for bounds of rounding.
 
         Returns
         -------
@@ -152,7 +154,11 @@ class Kernel:
             weights = beta
         else:
             columns, weights = self.columns(B[used]), beta[used]
-        for block, sums in columns.each(A, lambda block, values: weighted_sums(values, weights[block.points])):
+
+        def weighted(block: Any, values: NDArray[Any]) -> Reals:
+            return weighted_sums(np.abs(values) if sizes else values, weights[block.points])
+
+        for block, sums in columns.each(A, weighted):
             out[block.rows] += sums
         return out
 

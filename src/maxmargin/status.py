@@ -40,6 +40,11 @@ class Status(Enum):
         "The objective no longer moves under this method; the certificate says how far the optimum can be, and another "
         "solver gets nearer.",
     )
+    ROUNDED = (
+        "rounding",
+        "The gap seen is within tol, but the scores are differences of products so much larger that their rounding can "
+        "hide more of it; rescale the features or the values, lower C or raise tol.",
+    )
     STALLED = ("stalled", "Rounding errors prevent further progress; rescale the features or raise tol.")
 
     def __init__(self, label: str, advice: str) -> None:
@@ -69,5 +74,6 @@ _ENDINGS = {
     "stopped": "was stopped",
     "standstill": "came to a standstill",
     "stalled": "stalled",
+    "rounding": "came to the limits of rounding",
 }
 """Where it is not the status that stopped the fit, as a limit does."""

@@ -518,7 +518,7 @@ class _Loop:
             C=self.task.C,
             n_examples=len(self.task.examples),
             solver=run.label or self.solver.name,
-            status=self._honest(status, found),
+            status=self._seen(self._honest(status, found), found.primal, w),
         )
         if start is not None or last is None or not last.exact:
             self.history.append(self._record(certificate))
@@ -547,6 +547,14 @@ class _Loop:
         """A run stopped by a limit may have converged all the same."""
         limit = status in (Status.PASS_LIMIT, Status.TIME_LIMIT, Status.STALLED)
         return (self._within(found.primal, self._bound(found)) if limit else None) or status
+
+    def _seen(self, status: Status, primal: float, w: Reals) -> Status:
+        """Where rounding of the scores could hide a gap as large as the tolerance, that is what is to be said."""
+        noise = getattr(self.posed, "noise", None)
+        if status is not Status.CONVERGED or noise is None:
+            return status
+        small = max(self.task.tol, FINEST) * abs(primal)
+        return Status.ROUNDED if noise(w, small) > small else status
 
     def _reached(self) -> Status | None:
         """How the run ends where the gap between the best weights and the best bound is small enough."""

@@ -154,6 +154,8 @@ class KernelValues:
         How many rows at a time the last problem took in the end, where it was a hard one; else 0.
     products : tuple of two arrays of shape (n,), or None
         Coefficients ``beta`` and their ``K beta`` in float64.
+    lengths : float64 array of shape (n,), or None
+        ``sqrt |k(x_i, x_i)|`` of every point; None where nobody has asked.
     """
 
     keep: bool = False
@@ -164,6 +166,7 @@ class KernelValues:
     rounding: float | None = None
     block: int = 0
     products: tuple[Reals, Reals] | None = None
+    lengths: Reals | None = None
 
     def cache(self, kernel: Kernel, X: Any, dtype: DTypeLike, megabytes: float) -> RowCache:
         """The cache at hand if its values are as exact as these, else a new one."""

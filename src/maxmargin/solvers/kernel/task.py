@@ -26,6 +26,7 @@ __all__ = ["KernelTask"]
 _NEGLIGIBLE = 1e-6
 _ROUNDING = 1e-13
 _FAR = 1e6
+_TOGETHER = 128  # points whose kernel values with one another are computed for those with themselves
 
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -175,6 +176,24 @@ class KernelTask:
         if len(thresholds) <= 1:
             return self.terms.rounding(products + thresholds.sum())
         return self.shifted(thresholds).rounding(products) + self.enough
+
+    def noise(self, w: Reals, small: float) -> float:
+        """How wrong ``P(w)`` can be where the terms of its scores cancel; of numbers up to ``small`` an upper bound."""
+        products, thresholds, beta = self.products(w[: self.n]), w[self.n :], np.abs(w[: self.n])
+        terms = self.shifted(thresholds) if len(thresholds) else self.terms
+        bound = terms.rounding(products, self._lengths() * inner(self._lengths(), beta))
+        if bound <= small:
+            return bound
+        sizes = self.kernel.combined(self.X, self.X, beta, sizes=True)
+        return terms.rounding(products, sizes)
+
+    def _lengths(self) -> Reals:
+        """Of the points in the space of the kernel."""
+        if self.values.lengths is None:
+            parts = np.array_split(self.examples, -(-self.n // _TOGETHER))
+            found = [self.values_of(rows).diagonal() for rows in parts]
+            self.values.lengths = np.sqrt(np.abs(np.concatenate(found)))
+        return self.values.lengths
 
     def scores(self, w: Reals) -> Reals:
         """Scores of all points, with the threshold of the first group if there is one."""

@@ -129,6 +129,21 @@ class LinearTask:
         """How wrong ``P(w)``, and a dual value near it, can be in float64."""
         return self.terms.rounding(self.scores(w))
 
+    def noise(self, w: Reals, small: float) -> float:
+        """How wrong ``P(w)`` can be where the terms of its scores cancel; of numbers up to ``small`` an upper bound."""
+        d, scores, shift = self.rows.shape[1], self.scores(w), 0.0
+        if self.intercept != "none":
+            shift = abs(float(w[d]))
+        most = np.sqrt(self.rows.squared_norms) * math.sqrt(square(w[:d]))
+        bound = self.terms.rounding(scores, most + shift)
+        if bound <= small:
+            return bound
+        sizes, lengths = np.empty(len(scores)), np.abs(w[:d])
+        for part, block in self.rows.blocks():
+            self.deadline.check()
+            sizes[part] = abs(block) @ lengths
+        return self.terms.rounding(scores, sizes + shift)
+
     def scores(self, w: Reals) -> Reals:
         """Scores of all rows."""
         d = self.rows.shape[1]
