@@ -40,7 +40,7 @@ class Status(Enum):
         "The objective no longer moves under this method; the certificate says how far the optimum can be, and another "
         "solver gets nearer.",
     )
-    ROUNDED = (
+    ROUNDING = (
         "rounding",
         "The gap seen is within tol, but the scores are differences of products so much larger that their rounding can "
         "hide more of it; rescale the features or the values, lower C or raise tol.",

@@ -57,17 +57,22 @@ class Terms(NamedTuple):
         np.subtract(self.margin, out, out=out)
         return np.maximum(out, 0.0, out=out)
 
-    def rounding(self, scores: Reals, sizes: Reals | None = None) -> float:
-        """How wrong the sum of the costs, and the gain of a dual point near by, can be in float64.
-
-        ``sizes`` is what the terms of every score add up to where none cancels another, no less than the score; rows
-        that are surely beyond their margin count for nothing then.
-        """
-        slip = _EPSILON * (np.abs(self.margin) + (np.abs(scores) if sizes is None else sizes)[:, None])
+    def rounding(self, scores: Reals) -> float:
+        """How wrong the sum of the costs, and the gain of a dual point near by, can be in float64."""
+        slip = _EPSILON * (np.abs(self.margin) + np.abs(scores)[:, None])
         price = (self.slack(scores) + slip) / self.ridge if self.squared else self.upper
-        if sizes is not None:
-            price = np.where(self.sign * scores[:, None] - self.margin < slip, price, 0.0)
         return float((price * slip).sum())
+
+    def noise(self, scores: Reals, sizes: Reals) -> float:
+        """How wrong the sum of the costs is likely to be where scores are sums whose terms cancel.
+
+        Their errors, of either sign, are taken for independent, and as large as ``sizes``, what the terms of every
+        score add up to where none cancels another, says. Beyond a margin no error counts.
+        """
+        slip = _EPSILON * np.broadcast_to(sizes[:, None], self.sign.shape)
+        slack = self.margin - self.sign * scores[:, None] + slip
+        price = slack / self.ridge if self.squared else self.upper
+        return float(np.linalg.norm(np.where(slack > 0.0, price * slip, 0.0)))
 
     def cost(self, scores: Reals) -> Reals:
         """Cost of every row, shape ``(n,)``."""
@@ -201,9 +206,13 @@ class LossTerms:
         """Whether costs have a derivative everywhere."""
         return self.loss.smooth
 
-    def rounding(self, scores: Reals, sizes: Reals | None = None) -> float:
+    def noise(self, scores: Reals, sizes: Reals) -> float:
         """As in :class:`Terms`."""
-        slip = _EPSILON * (1.0 + (np.abs(scores) if sizes is None else sizes))
+        return float(np.linalg.norm(_EPSILON * sizes * self.multipliers(scores)[:, 0]))
+
+    def rounding(self, scores: Reals) -> float:
+        """As in :class:`Terms`."""
+        slip = _EPSILON * (1.0 + np.abs(scores))
         return inner(slip, np.abs(self.multipliers(scores)[:, 0])) + _EPSILON * float(self.cost(scores).sum())
 
     def cost(self, scores: Reals) -> Reals:

@@ -28,7 +28,7 @@ def test_coefficients_of_a_million_for_values_of_a_hundred_millionth(kind: str) 
     with pytest.warns(ConvergenceWarning, match="came to the limits of rounding at a relative gap of .* lower C"):
         model.fit(rows, TINY)
     found = model.certificate_
-    assert found.status is Status.ROUNDED
+    assert found.status is Status.ROUNDING
     assert not found.status.ok
     # it is right to say so: the objective is another one in numbers with more digits
     beta = np.zeros(40, np.longdouble)
@@ -59,8 +59,8 @@ def test_it_is_about_as_large_as_the_error_of_the_objective(offset: float) -> No
         errors.append(abs(task.objective(full) - exact))
         bounds.append(task.noise(full, 0.0))
         assert bounds[-1] <= task.noise(full, np.inf) * (1.0 + 1e-9)
-    assert max(errors) <= min(bounds)
-    assert max(bounds) <= 1e-12 * (1.0 + offset)
+    assert max(errors) <= 10.0 * min(bounds)
+    assert max(bounds) <= 1e-13 * (1.0 + offset)
 
 
 def test_features_far_from_the_origin() -> None:

@@ -28,6 +28,7 @@ Reals = NDArray[np.float64]
 # With features of up to 1e100 (see check_magnitude) the squares of the weights stay finite.
 _LARGEST_COST = 1e50
 _SMALLEST_COST = 1e-300  # its inverse is still a number
+_SEEN = 1e-9  # who asks for a smaller gap asks for what rounding leaves
 # gaps that are enough are those of rounding, 1e-13 of the size of the sums: values up to a millionth of it count as 0
 _NEXT_TO_ZERO = 1e7
 
@@ -518,7 +519,7 @@ class _Loop:
             C=self.task.C,
             n_examples=len(self.task.examples),
             solver=run.label or self.solver.name,
-            status=self._seen(self._honest(status, found), found.primal, w),
+            status=self._seen(self._honest(status, found), found, w),
         )
         if start is not None or last is None or not last.exact:
             self.history.append(self._record(certificate))
@@ -548,13 +549,13 @@ class _Loop:
         limit = status in (Status.PASS_LIMIT, Status.TIME_LIMIT, Status.STALLED)
         return (self._within(found.primal, self._bound(found)) if limit else None) or status
 
-    def _seen(self, status: Status, primal: float, w: Reals) -> Status:
+    def _seen(self, status: Status, found: Certificate, w: Reals) -> Status:
         """Where rounding of the scores could hide a gap as large as the tolerance, that is what is to be said."""
-        noise = getattr(self.posed, "noise", None)
-        if status is not Status.CONVERGED or noise is None:
+        noise, tol = getattr(self.posed, "noise", None), max(self.task.tol, _SEEN)
+        if status is not Status.CONVERGED or noise is None or relative_gap(found.primal, self._bound(found)) > tol:
             return status
-        small = max(self.task.tol, FINEST) * abs(primal)
-        return Status.ROUNDED if noise(w, small) > small else status
+        small = max(tol * abs(found.primal), self.posed.rounding(w))
+        return Status.ROUNDING if noise(w, small) > small else status
 
     def _reached(self) -> Status | None:
         """How the run ends where the gap between the best weights and the best bound is small enough."""

@@ -47,9 +47,11 @@ class OneSlack:
     keep_rounds: int = 50
 
     def __post_init__(self) -> None:
-        what = "an integer (cached_rounds at least 0, keep_rounds at least 1)"
-        check_option(self, "cached_rounds", what, lambda each: each >= 0.0, integral=True)
-        check_option(self, "keep_rounds", what, lambda each: each >= 1.0, integral=True)
+        self._check("cached_rounds", 0)
+        self._check("keep_rounds", 1)
+
+    def _check(self, name: str, low: int) -> None:
+        check_option(self, name, f"an integer ({name} at least {low})", lambda each: each >= low, integral=True)
 
     @property
     def name(self) -> str:

@@ -172,20 +172,24 @@ class KernelTask:
 
     def rounding(self, w: Reals) -> float:
         """How wrong ``P(w)``, and a dual value near it, can be in float64."""
+        terms, scores = self._with_thresholds(w)
+        return terms.rounding(scores) + (self.enough if len(w) > self.n + 1 else 0.0)
+
+    def _with_thresholds(self, w: Reals) -> tuple[Terms | LossTerms, Reals]:
+        """Terms and scores that go together: several thresholds are in the margins of terms, one is in the scores."""
         products, thresholds = self.products(w[: self.n]), w[self.n :]
         if len(thresholds) <= 1:
-            return self.terms.rounding(products + thresholds.sum())
-        return self.shifted(thresholds).rounding(products) + self.enough
+            return self.terms, products + thresholds.sum()
+        return self.shifted(thresholds), products
 
     def noise(self, w: Reals, small: float) -> float:
-        """How wrong ``P(w)`` can be where the terms of its scores cancel; of numbers up to ``small`` an upper bound."""
-        products, thresholds, beta = self.products(w[: self.n]), w[self.n :], np.abs(w[: self.n])
-        terms = self.shifted(thresholds) if len(thresholds) else self.terms
-        bound = terms.rounding(products, self._lengths() * inner(self._lengths(), beta))
+        """How wrong ``P(w)`` is likely to be for its scores; of numbers up to ``small`` no less than that."""
+        (terms, scores), beta = self._with_thresholds(w), np.abs(w[: self.n])
+        shift = float(np.abs(w[self.n :]).max(initial=0.0))
+        bound = terms.noise(scores, self._lengths() * inner(self._lengths(), beta) + shift)
         if bound <= small:
             return bound
-        sizes = self.kernel.combined(self.X, self.X, beta, sizes=True)
-        return terms.rounding(products, sizes)
+        return terms.noise(scores, self.kernel.combined(self.X, self.X, beta, sizes=True) + shift)
 
     def _lengths(self) -> Reals:
         """Of the points in the space of the kernel."""

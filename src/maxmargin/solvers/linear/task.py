@@ -130,19 +130,18 @@ class LinearTask:
         return self.terms.rounding(self.scores(w))
 
     def noise(self, w: Reals, small: float) -> float:
-        """How wrong ``P(w)`` can be where the terms of its scores cancel; of numbers up to ``small`` an upper bound."""
-        d, scores, shift = self.rows.shape[1], self.scores(w), 0.0
-        if self.intercept != "none":
-            shift = abs(float(w[d]))
+        """How wrong ``P(w)`` is likely to be for its scores; of numbers up to ``small`` no less than that."""
+        d, scores = self.rows.shape[1], self.scores(w)
+        shift = abs(float(w[d])) if self.intercept != "none" else 0.0
         most = np.sqrt(self.rows.squared_norms) * math.sqrt(square(w[:d]))
-        bound = self.terms.rounding(scores, most + shift)
+        bound = self.terms.noise(scores, most + shift)
         if bound <= small:
             return bound
         sizes, lengths = np.empty(len(scores)), np.abs(w[:d])
         for part, block in self.rows.blocks():
             self.deadline.check()
             sizes[part] = abs(block) @ lengths
-        return self.terms.rounding(scores, sizes + shift)
+        return self.terms.noise(scores, sizes + shift)
 
     def scores(self, w: Reals) -> Reals:
         """Scores of all rows."""
