@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 
-from maxmargin import _products
+from maxmargin import SVMClassifier, _products
+from maxmargin.solvers.deadline import OutOfTime
 from maxmargin.solvers.linear import gram as tiles
 from maxmargin.solvers.linear.rows import Rows
 from maxmargin.solvers.linear.selected_rows import SelectedRows
@@ -94,3 +96,48 @@ def test_long_calls_are_divided(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tiles, "_CALL", 1.0)
     assert (Rows(X).gram(np.ones(2000)) == whole).all()
     assert max(seen[1:]) <= tiles.PIECE_ROWS
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse", "selected"])
+def test_it_can_be_ended_on_the_way(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiles, "_CALL", 1e6)
+    rows: Any = Rows(rows_of(20_000, 30, "sparse" if kind == "sparse" else "dense"))
+    if kind == "selected":
+        rows = SelectedRows(rows, np.arange(0, 20_000, 2))
+    calls = []
+
+    def check() -> None:
+        calls.append(len(calls))
+        if len(calls) == 5:
+            raise OutOfTime
+
+    with pytest.raises(OutOfTime):
+        rows.gram(np.ones(rows.shape[0]), check)
+    assert len(calls) == 5
+    assert (rows.gram(np.ones(rows.shape[0]), lambda: None) == rows.gram(np.ones(rows.shape[0]))).all()
+
+
+def test_a_limit_of_time_within_an_iteration_leaves_the_model_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, r = rows_of(3000, 20, "dense"), np.random.default_rng(3)
+    y = np.where(X[:, 0] + r.normal(size=3000) > 0.0, 1, -1)
+    monkeypatch.setattr(tiles, "_CALL", 1e5)
+    looks, gram = [0], Rows.gram
+
+    def until(self: Rows, weights: Any, check: Any = None) -> Any:
+        def counted() -> None:
+            looks[0] += 1
+            if looks[0] >= 40:
+                raise OutOfTime
+            check()
+
+        return gram(self, weights, counted)
+
+    monkeypatch.setattr(Rows, "gram", until)
+    with pytest.warns(ConvergenceWarning, match="time limit"):
+        model = SVMClassifier(solver="interior_point", tol=1e-12, random_state=0).fit(X, y)
+    assert looks[0] >= 40
+    found = model.certificate_
+    assert 1 < found.passes
+    assert found.dual <= found.primal
+    slack = np.maximum(1.0 - y * model.decision_function(X), 0.0)
+    assert found.primal == pytest.approx(0.5 * np.sum(model.coef_**2) + slack.sum())

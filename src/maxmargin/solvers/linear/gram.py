@@ -32,7 +32,12 @@ _ALONE = 1e8  # multiplications that take no longer than to wake threads
 _CALL = 4e9  # multiplications of a compiled call, during which Ctrl-C waits
 
 
-def gram(blocks: Callable[[int, int, int], Iterator[tuple[int, NDArray[Any]]]], root: Reals, d: int) -> Reals:
+def gram(
+    blocks: Callable[[int, int, int], Iterator[tuple[int, NDArray[Any]]]],
+    root: Reals,
+    d: int,
+    check: Callable[[], None] | None = None,
+) -> Reals:
     """``sum_i root_i^2 x_i x_i^T`` in float64, shape ``(d, d)``.
 
     Parameters
@@ -41,6 +46,8 @@ def gram(blocks: Callable[[int, int, int], Iterator[tuple[int, NDArray[Any]]]], 
         ``blocks(first, end, most)`` gives the rows from ``first`` to ``end``, at most so many at a time, as read-only
         C-contiguous float32 or float64 arrays, each with the number of its first row; several threads call it.
     root : float64 array of shape (n,)
+    check : callable, optional
+        Is called between compiled calls, about every second, and may raise.
     """
     n = len(root)
     out = np.zeros((d, d))
@@ -59,6 +66,8 @@ def gram(blocks: Callable[[int, int, int], Iterator[tuple[int, NDArray[Any]]]], 
         first, end, low, high = item
         sums = np.zeros((_number(high) - _number(low), width, width))
         for start, rows in blocks(first, end, most):
+            if check is not None:
+                check()
             _add_tiles(rows, root[start : start + len(rows)], low, high, sums)
         return sums
 

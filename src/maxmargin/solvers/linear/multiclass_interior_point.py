@@ -191,16 +191,16 @@ class MulticlassInteriorRun(Run):
     def _system(self, ratio: Reals) -> Callable[[Reals], Reals]:
         """Solves for ``dW`` from the rows' part of the right-hand side, ``(n, K)``."""
         task, K, d = self.inner, ratio.shape[1], self.inner.rows.shape[1]
-        total = ratio.sum(1)
+        total, check = ratio.sum(1), self.task.deadline.check
         matrix = np.empty((K - 1, d, K - 1, d))
         if d == 1:  # at once, for any number of classes
             matrix[:, 0, :, 0] = response(ratio, task.rows.scores(np.ones(1)))[:-1, :-1]
         for k in range(K - 1 if d > 1 else 0):
-            self.task.deadline.check()
+            check()
             others = ratio[:, :k].sum(1) + ratio[:, k + 1 :].sum(1)  # not total - ratio_k, which would be rounding
-            matrix[k, :, k] = task.rows.gram(ratio[:, k] * others / total)
+            matrix[k, :, k] = task.rows.gram(ratio[:, k] * others / total, check)
             for j in range(k):
-                matrix[k, :, j] = -task.rows.gram(ratio[:, k] * ratio[:, j] / total)
+                matrix[k, :, j] = -task.rows.gram(ratio[:, k] * ratio[:, j] / total, check)
                 matrix[j, :, k] = matrix[k, :, j]
         penalised = np.flatnonzero(self.ridge)
         matrix[:, penalised, :, penalised] -= 1.0 / K

@@ -151,7 +151,7 @@ class NewtonRun(Run):
             if reached or self.most == math.inf or done + 1.0 > left:
                 return p, done
             self.by_matrix = True
-        return normal_equations(task.rows, curvature, ridge)(-at.gradient), done + 1
+        return normal_equations(task.rows, curvature, ridge, task.deadline.check)(-at.gradient), done + 1
 
     def weights(self) -> Reals:
         return self.best.w

@@ -19,7 +19,9 @@ _NEGLIGIBLE = 1e-20
 _WIDEST = 4000
 
 
-def normal_equations(rows: Rows, weights: Reals, ridge: Reals) -> Callable[[Reals], Reals]:
+def normal_equations(
+    rows: Rows, weights: Reals, ridge: Reals, check: Callable[[], None] | None = None
+) -> Callable[[Reals], Reals]:
     """A function that solves for ``x`` from ``b``, with one step of refinement.
 
     Parameters
@@ -30,6 +32,8 @@ def normal_equations(rows: Rows, weights: Reals, ridge: Reals) -> Callable[[Real
         Diagonal of ``D``, at least 0; rows that add nothing to it in float64 are left out.
     ridge : float64 array of shape (d,) or (d + 1,)
         At least 0.
+    check : callable, optional
+        Is called on the way, and may raise.
 
     Notes
     -----
@@ -39,7 +43,7 @@ def normal_equations(rows: Rows, weights: Reals, ridge: Reals) -> Callable[[Real
     matrix = np.zeros((size, size))
     used = weights * rows.squared_norms
     # those left out would be slow: numbers near the smallest there are
-    matrix[:d, :d] = rows.gram(np.where(used > _NEGLIGIBLE * min(1.0, float(used.max())), weights, 0.0))
+    matrix[:d, :d] = rows.gram(np.where(used > _NEGLIGIBLE * min(1.0, float(used.max())), weights, 0.0), check)
     if size > d:
         matrix[d, :d] = matrix[:d, d] = rows.combined(weights)
         matrix[d, d] = weights.sum()

@@ -6,7 +6,7 @@ Only then a copy is made when it is neither (Fortran order, integers). Unsorted 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -240,14 +240,16 @@ class Rows:
                 out += np.einsum("ij,ij,i->j", block, block, weights[part])
         return out
 
-    def gram(self, weights: Reals) -> Reals:
-        """``X.T @ diag(weights) @ X`` for weights of at least 0, shape ``(d, d)``."""
+    def gram(self, weights: Reals, check: Callable[[], None] | None = None) -> Reals:
+        """``X.T @ diag(weights) @ X`` for weights of at least 0, shape ``(d, d)``; ``check`` may raise on the way."""
         (n, d), root = self.shape, np.sqrt(weights)
         # a product of dense blocks wins from a tenth of the entries on (measured)
         if not self.sparse or self.entries > 0.09 * n * d:
-            return gram(self._dense_blocks, root, d)
+            return gram(self._dense_blocks, root, d, check)
         out = np.zeros((d, d))
         for part, block in self.blocks():
+            if check is not None:
+                check()
             scaled = block.multiply(root[part, None]).tocsr()
             out += (scaled.T @ scaled).toarray()
         return out

@@ -6,7 +6,7 @@ then the largest array of a fit. Read where they lie, and loaded ahead, they tak
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -81,7 +81,7 @@ class SelectedRows(Rows):
         """``|x_i|^2`` of every row."""
         return np.append(self.whole.squared_norms[self.places], np.einsum("ij,ij->i", self.more, self.more))
 
-    def gram(self, weights: Reals) -> Reals:
+    def gram(self, weights: Reals, check: Callable[[], None] | None = None) -> Reals:
         """``X.T @ diag(weights) @ X`` for weights of at least 0, shape ``(d, d)``; rows of weight 0 are not read."""
         k, d = len(self.places), self.shape[1]
         used = np.flatnonzero(weights[:k])
@@ -94,7 +94,7 @@ class SelectedRows(Rows):
                 yield at, read_only(self._loaded(places[at : min(at + size, end)], buffer))
 
         last = self.more * np.sqrt(weights[k:])[:, None]
-        return gram(blocks, np.sqrt(weights[used]), d) + last.T @ last
+        return gram(blocks, np.sqrt(weights[used]), d, check) + last.T @ last
 
     def _loaded(self, places: Ints, buffer: Reals) -> Reals:
         out = buffer[: len(places)]
