@@ -38,6 +38,8 @@ class Encoded:
         How often each counts, and that times the factor of its class.
     n : int
         Rows of the data.
+    free : bool
+        Whether the intercept is.
     kernel : Kernel or None
         Made at the first fit.
     values : KernelValues
@@ -49,6 +51,7 @@ class Encoded:
     counts: Reals
     weight: Reals
     n: int
+    free: bool
     kernel: Kernel | None = None
     values: KernelValues = field(default_factory=KernelValues)
 
@@ -60,7 +63,7 @@ class Encoded:
     @cached_property
     def folded(self) -> Folded:
         """What is solved instead of the rows, see :mod:`~maxmargin.solvers.linear.folding`."""
-        return fold(self.rows)
+        return fold(self.rows, free=self.free)
 
 
 @dataclass(kw_only=True)
@@ -106,6 +109,8 @@ class End(NamedTuple):
         The same with its weights without intercept, where these are at hand as computed from it.
     C : float
     solver : str
+    moved : float
+        By how much the scores of the original rows are larger.
     """
 
     w: Reals
@@ -114,16 +119,20 @@ class End(NamedTuple):
     sums: tuple[Reals, Reals] | None
     C: float
     solver: str
+    moved: float = 0.0
 
     @classmethod
-    def of(cls, result: Result) -> End:
-        """The end of a run that still holds its problem, a linear one."""
+    def of(cls, result: Result, folded: Folded) -> End:
+        """The end of a run that still holds its problem, a linear one on these rows."""
         assert result._run is not None
         task: Any = result._run.task
         beta, sums = result.dual_point.beta, task.sums
         known = sums is not None and np.array_equal(sums[0], beta)
         products = task.products(result.w[: task.rows.shape[1]])  # most often known
-        return cls(result.w, products, beta, sums if known else None, task.C, result.certificate.solver)
+        return cls(
+            result.w, products, beta, sums if known else None, task.C, result.certificate.solver,
+            folded.moved(result.w),
+        )  # fmt: skip
 
     @property
     def start(self) -> WarmStart:
@@ -210,4 +219,4 @@ class Ends:
     def products(self) -> list[Reals]:
         """Scores of the rows without intercept by each problem, as far as they are known."""
         of_kernels = [end.products for end in self.ends.values() if end.products is not None]
-        return [end.products for end in self.known] or of_kernels
+        return [end.products + end.moved if end.moved else end.products for end in self.known] or of_kernels

@@ -24,7 +24,7 @@ from ._warm import EncodedClasses, End, Ends
 from .data._mapped_rows import rows_of
 from .losses import MARGIN_LOSSES, Hinge, Logistic, MarginLoss, margin_loss
 from .solvers.kernel.task import KernelTask
-from .solvers.linear.folding import Folded, fold
+from .solvers.linear.folding import Folded, fold, near_origin
 from .solvers.linear.rows import Rows
 from .solvers.loop import Result
 from .status import Status
@@ -302,7 +302,10 @@ class SVMClassifier(Classifier, KernelMachine):
             weight = counts if classes.factors is None else counts * classes.factors[number]
         wanted = None if wanted is None else wanted[order]
         self.classes_ = classes.names
-        return EncodedClasses(X=X, order=order, counts=counts, weight=weight, n=n, number=number, wanted=wanted)
+        return EncodedClasses(
+            X=X, order=order, counts=counts, weight=weight, n=n, free=self._intercept == "free", number=number,
+            wanted=wanted,
+        )  # fmt: skip
 
     def _check_multi_class(self) -> None:
         if self.multi_class not in ("ovr", "ovo"):
@@ -431,17 +434,20 @@ class SVMClassifier(Classifier, KernelMachine):
 
         with held_back(results):
             for k, (part, sign, _) in enumerate(problems):
-                folded, places = (data.folded, order) if part is None else (fold(Rows(rows_of(X, part))), order[part])
+                if part is None:
+                    folded, places = data.folded, order
+                else:
+                    folded, places = fold(Rows(rows_of(X, part)), free=data.free), order[part]
                 terms, s = posed(part, sign)
                 known = ends.known_start() if part is None else None
                 warm = ends.start(places, n_weights, keys[k]) if known is None else None
                 task = self._linear_task(folded, terms, s, signs=True, warm=warm, known=known)
                 result = self._fit_linear(folded, task, solver)
                 folded.original(result.w, coef[k])
-                own = result.w[folded.rows.shape[1] :].copy()
+                own = folded.intercept(result.w)
                 intercept[k] = own.sum()  # of one, or none
                 if ends.same and part is None:
-                    ends.known.append(End.of(result))
+                    ends.known.append(End.of(result, folded))
                 else:
                     ends.keep(places, (coef[k], own), result.dual_point.beta, result.certificate.solver, keys[k])
                 changes.append(self._hard_margin(result))
@@ -462,7 +468,7 @@ class SVMClassifier(Classifier, KernelMachine):
             else:
                 folded, result = begun
                 folded.original(result.w, coef[k])
-                intercept[k] = result.w[folded.rows.shape[1] :].sum()
+                intercept[k] = folded.intercept(result.w).sum()
                 results.append(result)
                 duals.append(dual_of(result, folded.rows.shape[1], part))
             changes.append(None)
@@ -490,7 +496,8 @@ class SVMClassifier(Classifier, KernelMachine):
             folded = data.folded
             ends.known.append(known)
         elif warm is not None:
-            folded = Folded(Rows(X), d)  # not folded: weights of features that are in no row now are kept as well
+            # sparse rows are not folded: weights of features that are in no row now are kept as well
+            folded = near_origin(Rows(X)) if data.free else Folded(Rows(X), d)
             beta = np.zeros(len(places)) if warm.beta is None else warm.beta
             ends.keep(places, (warm.w,), beta, warm.solver, key)
         else:

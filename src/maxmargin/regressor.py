@@ -205,7 +205,9 @@ default="epsilon_insensitive"
         n = len(target)
         weight = check_sample_weight(sample_weight, n)
         X, order, counts = self._counted(X, np.unique(target, return_inverse=True)[1], weight)
-        return EncodedValues(X=X, order=order, counts=counts, weight=counts, n=n, target=target[order])
+        return EncodedValues(
+            X=X, order=order, counts=counts, weight=counts, n=n, free=self._intercept == "free", target=target[order]
+        )
 
     def _numbers(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, Reals]:
         """Rows and targets, checked."""
@@ -327,15 +329,14 @@ default="epsilon_insensitive"
             warm = ends.start(data.order, d + bool(self.fit_intercept))
         task = self._linear_task(folded, terms, data.weight, signs=False, warm=warm, known=known)
         result = self._fit_linear(folded, task, solver)
-        mine = folded.rows.shape[1]
+        own = folded.intercept(result.w)
         self.coef_ = folded.original(result.w, np.zeros(d))
-        self.intercept_ = float(result.w[mine:].sum())  # of one, or none
+        self.intercept_ = float(own.sum())  # of one, or none
         if ends.same:
-            ends.known.append(End.of(result))
+            ends.known.append(End.of(result, folded))
         else:
-            own = result.w[mine:].copy()
             ends.keep(data.order, (self.coef_, own), result.dual_point.beta, result.certificate.solver)
-        dual = dual_of(result, mine)
+        dual = dual_of(result, folded.rows.shape[1])
         result.release()  # before more is made
         self._keep_dual(data.order, [dual])
         self.epsilon_ = self._tube[1]

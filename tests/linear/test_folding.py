@@ -137,7 +137,7 @@ def test_the_rest_is_left_as_it_is(other: Any) -> None:
 
 def without(monkeypatch: pytest.MonkeyPatch) -> None:
     for place in (folding, maxmargin._warm, maxmargin.classifier):
-        monkeypatch.setattr(place, "fold", lambda rows: Folded(rows, rows.shape[1]))
+        monkeypatch.setattr(place, "fold", lambda rows, **_: Folded(rows, rows.shape[1]))
 
 
 @pytest.mark.parametrize("solver", ["auto", "coordinate_ascent", "bundle", "newton"])
