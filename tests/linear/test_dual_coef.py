@@ -179,3 +179,36 @@ def test_at_any_tolerance_about_as_many_rows_support_as_at_the_optimum(C: float,
         # of a regression a point may have both multipliers of a row, which costs some epsilon
         lost = gain - 0.5 * w @ w - found.certificate_.dual
         assert -1e-9 <= lost / found.certificate_.dual <= (1e-9 if loss == "hinge" else 1e-3)
+
+
+@pytest.mark.parametrize("C", [1.0, 100.0])
+def test_rows_of_very_unlike_weights_support_as_at_the_optimum(C: float) -> None:
+    r = np.random.default_rng(0)
+    rows = r.normal(size=(200, 20))
+    target = np.where(rows.sum(1) + r.normal(size=200) > 0.0, 1, -1)
+    for seed in range(4):
+        weight = 10.0 ** np.random.default_rng(seed).uniform(-6.0, 6.0, 200)
+        exact = SVMClassifier(C, random_state=0, tol=1e-8).fit(rows, target, weight).support_
+        found = SVMClassifier(C, random_state=0, solver="interior_point").fit(rows, target, weight).support_
+        assert abs(len(found) - len(exact)) <= 5
+
+
+def test_no_seed_makes_all_rows_support() -> None:
+    r = np.random.default_rng(14)
+    rows = r.normal(size=(200, 20))
+    target = rows.sum(1) + 0.1 * r.normal(size=200)
+    exact = len(SVMRegressor(100.0, tol=1e-8, random_state=0).fit(rows, target).support_)
+    for seed in range(12):
+        found = SVMRegressor(100.0, random_state=seed).fit(rows, target)
+        assert found.certificate_.relative_gap <= 1e-3
+        assert len(found.support_) <= exact + 20
+
+
+def test_few_points_support_a_kernel_machine_of_the_interior_point_method() -> None:
+    rows = RNG.normal(size=(300, 5))
+    target = np.where((rows**2).sum(1) + RNG.normal(size=300) > 5.0, 1, -1)
+    for C in (10.0, 1000.0):
+        how: dict[str, Any] = dict(kernel="rbf", gamma=0.05, random_state=0)
+        exact = SVMClassifier(C, tol=1e-8, solver="block_smo", **how).fit(rows, target).support_
+        found = SVMClassifier(C, solver="interior_point", **how).fit(rows, target).support_
+        assert len(found) <= 1.15 * len(exact) + 5

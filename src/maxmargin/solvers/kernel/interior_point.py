@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...terms import Terms, hinges_only
 from ..base import Run, Step
-from ..linear.interior_point import InteriorRun
+from ..linear.interior_point import SHARES, InteriorRun
 from ..linear.rows import Rows
 from ..linear.task import LinearTask
 from .factor import factor_for, linear_task_of
@@ -80,11 +80,12 @@ class _FactorRun(Run):
             return value
         self.point, value = task.from_dual(self.inner.a.reshape(self.shape))
         above = task.objective(self.point) - value  # now: products of the last point alone are remembered
-        rounded, rounded_value = task.from_dual(self.inner.crossed_over().reshape(self.shape))
-        primal = task.objective(rounded)
-        gap = primal - rounded_value
-        if task.small(gap, primal, rounded_value) or gap <= above:
-            self.point, value = rounded, rounded_value
+        for share in SHARES:
+            point, crossed = task.from_dual(self.inner.crossed_over(share).reshape(self.shape))
+            primal = task.objective(point)
+            if task.small(primal - crossed, primal, crossed) or primal - crossed <= above:
+                self.point, value = point, crossed
+                break
         return value
 
     def weights(self) -> Reals:

@@ -27,7 +27,7 @@ from .normal_equations import normal_equations, to_zero
 from .selected_rows import some_rows
 from .task import LinearTask
 
-__all__ = ["InteriorPoint", "InteriorRun"]
+__all__ = ["SHARES", "InteriorPoint", "InteriorRun"]
 
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -44,6 +44,9 @@ _TRIED = 8
 # Iterations without a smaller gap, once it has been so small: what rounding has taken hardly any further one brings
 # back; ten times as many where the tolerance is not that many times smaller.
 _IN_VAIN, _NEAR_THE_END, _HOPELESS = 40, 1e-4, 100.0
+# of a crossover: shares to be tried, and which part of the tolerance it may cost; rows whose bound is so small beside
+# the largest variable are light
+SHARES, _SHARE, _LIGHT = (1.0, 1e-2, 1e-4), 0.8, 1e-2
 _MAYBE_BEST = 1e-7  # a gap from which on each smaller one is looked at: it may be the last
 
 
@@ -309,9 +312,13 @@ class InteriorRun(Run):
         if not self.steps and task.warm is not None and task.warm.beta is not None:  # maybe good enough as it is
             self.point, value = task.from_dual(task.start())
             return value
-        self.found = self.crossed_over()
-        first, value = task.from_dual(self.found)
-        if value < self.lower:
+        enough = min(self.lower, self.primal - _SHARE * task.tol * abs(self.primal))
+        for share in SHARES:
+            self.found = self.crossed_over(share)
+            first, value = task.from_dual(self.found)
+            if value >= enough:
+                break
+        else:
             other, better = task.from_dual(self.a)
             if better > value:
                 first, value, self.found = min(first, other, key=task.objective), better, self.a
@@ -322,10 +329,10 @@ class InteriorRun(Run):
         self.point = min(first, second, key=task.objective)
         return value
 
-    def crossed_over(self) -> Reals:
-        """The dual variables, those on a bound that are nearer to it than their multipliers are to 0.
+    def crossed_over(self, share: float = 1.0) -> Reals:
+        """The dual variables, those on a bound that are nearer to it than ``share`` of what their multipliers are to 0.
 
-        The others, few as a rule, make up for what that does to the weights and to the sum of beta: they move as in a
+        Of rows of little weight multipliers say nothing yet; the sign of the slope does. The others, few as a rule, make up for what that does to the weights and to the sum of beta: they move as in a
         step of the iteration. Most often the gap falls to a tenth of what it was (measured).
 
         Source: what Megiddo (ORSA J. Comput. 1991) calls a crossover, in one step and without a basis.
@@ -334,10 +341,13 @@ class InteriorRun(Run):
         a = self.a.copy()
         if self.gap > _FAR:  # nearly all are inside then, and nothing is known of the others
             return a
-        scale = max(float(self.low.max()), float(self.high.max()))
-        a[a / np.minimum(terms.upper, a.max()) < self.low / scale] = 0.0
+        light = terms.upper < _LIGHT * a.max()
+        scale = max(float(self.low.max(where=~light, initial=0.0)), float(self.high.max(where=~light, initial=0.0)))
+        share /= scale
+        rising = self.low > self.high
+        a[np.where(light, rising, a / np.minimum(terms.upper, a.max()) < share * self.low)] = 0.0
         if self.bounded:
-            full = self.room / terms.upper < self.high / scale
+            full = np.where(light, ~rising, self.room / terms.upper < share * self.high)
             a[full] = terms.upper[full]
         inside = (a > 0.0) & (a < terms.upper)
         places = np.flatnonzero(inside.any(1))
