@@ -249,6 +249,8 @@ def hard_margin(
     if not missing < 1.0 or certificate.dual <= 0.0:
         return None
     penalty = (certificate.primal - certificate.C * slack) / (1.0 - missing) ** 2
+    if penalty <= 0.0:  # less than rounding
+        return None
     change = 1.0 - certificate.dual / penalty
     return HardMargin(max(change, 0.0), "squared" if squared else "hinge") if change <= _SLIGHT * tol else None
 

@@ -17,10 +17,11 @@ knows: see :mod:`maxmargin.solvers.kernel.definiteness`.
 
 Squared distances are expanded as ``|x|^2 - 2 <x, z> + |z|^2``, which loses the small ones between points far from the
 origin; distances do not change when both points are moved, so the mean of the training data is taken off first. What is
-left is ``eps gamma |x - mean|^2``, with the ``eps`` of the number type asked for. Sparse rows cannot be moved without
-filling them: they are when at least one value in eight is there, and otherwise ``mean`` is 0 in that bound. The whole
-exponent comes from one product of rows that are two values longer. Its parts must be numbers, or their difference is
-none: a ``gamma`` that makes them larger than 1e300 is refused.
+left is ``eps gamma |x - mean|^2``, with the ``eps`` of the number type asked for; where that is more than 1e-9 even in
+float64, as for groups of points far apart, differences are squared one by one, which takes several times longer. Sparse
+rows cannot be moved without filling them: they are when at least one value in eight is there, and otherwise ``mean`` is
+0 in that bound. The whole exponent comes from one product of rows that are two values longer. Its parts must be
+numbers, or their difference is none: a ``gamma`` that makes them larger than 1e300 is refused.
 
 Many values are computed by as many threads as the library of linear algebra (BLAS) may use: ``OPENBLAS_NUM_THREADS``
 and the like, and ``threadpoolctl.threadpool_limits``, set both. The values do not depend on the number of threads.
@@ -54,6 +55,7 @@ NAMES = ("linear", "poly", "rbf", "sigmoid", "cosine", "precomputed")
 
 _USES_GAMMA = ("poly", "rbf", "sigmoid")
 # measured: products of this shape run at full speed and their results are still in the cache when exp takes them
+_EPSILON, _INEXACT = float(np.finfo(np.float64).eps), 1e-9
 _ROWS, _WIDTH = 256, 4096
 _FILLED = 8
 _FAR = 1e300  # twice or four times that is a number still
@@ -211,6 +213,7 @@ class Columns:
         self.width = self.n if kernel.name == "precomputed" else int(self.points.shape[1])
         self.filled = not sp.issparse(self.points) or kernel.center is not None or _mostly_filled(self.points)
         self.right: list[Any] = []
+        self.apart = False  # whether distances are made of differences
         self.squares: Reals = np.empty(0)
         self.given = kernel.name in ("precomputed", "callable")
         if not self.given:
@@ -273,7 +276,10 @@ class Columns:
         for at in range(0, self.n, _WIDTH):
             block = self.points[at : at + _WIDTH]
             if self.filled:
-                self.right.append(Panels(np.ascontiguousarray(self._extended(block, last=True), self.dtype)))
+                extended = self._extended(block, last=True)
+                if self.kernel.name == "rbf":
+                    self.apart |= bool(_EPSILON * -float(extended[:, -1].min(initial=0.0)) > _INEXACT)
+                self.right.append(Panels(np.ascontiguousarray(extended, self.dtype)))
             else:
                 self.right.append(self._directions(block).astype(self.dtype))
         if self.kernel.name == "rbf" and not self.filled:
@@ -289,7 +295,7 @@ class Columns:
 
     def _values(self, block: Block, out: NDArray[Any] | None) -> NDArray[Any]:
         """Of one block, in ``out`` where it is given."""
-        if block.left is not None and self.filled:
+        if block.left is not None and self.filled and not self.apart:
             shape = (len(block.left), block.points.stop - block.points.start)
             values = np.empty(shape, self.dtype) if out is None else out
             self.right[block.k].product(block.left, values)
@@ -297,7 +303,10 @@ class Columns:
             if self.kernel.plus:
                 values += self.dtype.type(self.kernel.plus)
             return values
-        values = self._listed(block) if block.left is None else self._of_sparse(block, block.left)
+        if block.left is None:
+            values = self._listed(block)
+        else:
+            values = self._of_differences(block) if self.apart else self._of_sparse(block, block.left)
         if self.kernel.plus:
             values = values + self.dtype.type(self.kernel.plus)
         if out is None:
@@ -310,6 +319,14 @@ class Columns:
         if self.kernel.name == "precomputed":
             return np.asarray(_dense(block.A), self.dtype)
         return self._called(block.A)
+
+    def _of_differences(self, block: Block) -> NDArray[Any]:
+        from scipy.spatial.distance import cdist
+
+        points = _dense(self.points[block.points]).astype(np.float64, copy=False)
+        exponents = cdist(_dense(block.A).astype(np.float64, copy=False), points, "sqeuclidean")
+        exponents *= -self.kernel.gamma
+        return self.kernel.of_products(exponents).astype(self.dtype, copy=False)
 
     def _of_sparse(self, block: Block, left: NDArray[Any]) -> NDArray[Any]:
         values: NDArray[Any] = self.right[block.k] @ left  # (points, rows of A)

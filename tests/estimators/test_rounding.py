@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -87,3 +88,18 @@ def test_data_as_they_are(C: float, kernel: Any) -> None:
     rows, y = load_diabetes(return_X_y=True)
     model = SVMRegressor(C, kernel="linear", tol=1e-6, random_state=0).fit(rows, y)
     assert model.certificate_.status is Status.CONVERGED
+
+
+def test_lengths_that_are_rounding_end_no_fit_with_an_error() -> None:
+    r = np.random.default_rng(0)
+    rows = r.standard_normal((20, 2))
+    y = np.where(rows.sum(1) > 0, 1, -1)
+    how: dict[str, Any] = dict(kernel="poly", fit_intercept=False, tol=1e-8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        SVMRegressor(loss="squared_epsilon_insensitive", **how).fit(rows + 1e3, rows[:, 0])
+        SVMClassifier(1e4, loss="squared_hinge", **how).fit(rows + 1e3, y)
+        rows = np.random.default_rng(0).standard_normal((150, 5))
+        y = np.where(rows.sum(1) > 0, 1, -1)
+        fit = SVMClassifier(1e8, kernel="poly", solver="interior_point", max_passes=50).fit(rows + 1e4, y)
+    assert fit.certificate_.dual <= fit.certificate_.primal

@@ -289,3 +289,23 @@ def test_whether_a_kernel_is_0_between_all_rows() -> None:
     assert is_zero(make_kernel("precomputed", K), K)
     K[3, 3] = 1.0
     assert not is_zero(make_kernel("precomputed", K), K)
+
+
+@pytest.mark.parametrize("offset", [1e5, 1e6, 1e8])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_distances_within_groups_that_are_far_apart(offset: float, sparse: bool) -> None:
+    """Expanded squares had lost them: fits called themselves converged at objectives of another matrix."""
+    r = np.random.default_rng(0)
+    rows = r.normal(size=(60, 2))
+    rows[:30, 0] += offset
+    wide = rows.astype(np.longdouble)
+    exact = np.exp(-((wide[:, None] - wide[None]) ** 2).sum(2)).astype(np.float64)
+    points: Any = sp.csr_array(rows) if sparse else rows
+    found = make_kernel("rbf", points, gamma=1.0).block(points, points)
+    np.testing.assert_allclose(found, exact, atol=1e-8)
+    some = make_kernel("rbf", points, gamma=1.0).combined(points[:7], points, np.ones(60))
+    np.testing.assert_allclose(some, exact[:7].sum(1), atol=1e-7)
+    y = np.where(r.normal(size=60) + rows[:, 1] > 0.0, 1, -1)
+    machine = SVMClassifier(100.0, kernel="rbf", gamma=1.0, random_state=0, tol=1e-6).fit(points, y)
+    other = SVMClassifier(100.0, kernel="precomputed", random_state=0, tol=1e-6).fit(exact, y)
+    assert machine.certificate_.primal == pytest.approx(other.certificate_.primal, rel=1e-5)

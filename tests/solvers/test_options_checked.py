@@ -15,6 +15,7 @@ import maxmargin.solvers
 from maxmargin import SVMClassifier
 from maxmargin.solvers import (
     BY_NAME,
+    BlockSMO,
     Bundle,
     CoordinateAscent,
     CrammerSinger,
@@ -43,12 +44,13 @@ NUMBERS = [
     (Subgradient, "momentum", [-0.1, 1.0, math.inf], [0, 0.9]),
     (Bundle, "radius", [0.0, -1.0, math.inf], [1, 0.5, np.float32(2.0), None]),
     (Bundle, "share", [0.0, 1.1, math.inf], [1, 0.1]),
+    (BlockSMO, "cache_mb", [0.0, -1.0, -math.inf], [0.5, 100]),
     (ProjectedGradient, "cache_mb", [0.0, -1.0, -math.inf], [0.5, 100]),
 ]
 INTEGERS = [
     (Subgradient, "batch", 1), (Pegasos, "batch", 1), (Bundle, "keep_rounds", 1), (FrankWolfe, "sweeps", 0),
     (NSlack, "batch", 1), (NSlack, "max_sweeps", 1), (OneSlack, "cached_rounds", 0), (OneSlack, "keep_rounds", 1),
-    (TruncatedNewton, "most_products", 1),
+    (TruncatedNewton, "most_products", 1), (BlockSMO, "block", 2),
 ]  # fmt: skip
 SWITCHES = [
     (Subgradient, "variance_reduction"), (Subgradient, "project"), (Pegasos, "project"), (FrankWolfe, "average"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from ..errors import DataError
 from ..solvers.linear.perceptron import perceptron_pass
 from ..solvers.linear.rows import Rows
 from ..solvers.linear.task import LinearTask
+from ..solvers.options import check_bool
 from ..solvers.passes import STATE_SIZE
 from ..terms import hinge
 from ._base import BLUE, GREY, INK, VERMILLION, Display, Reals, frame, legend, parted, short, two_signs
@@ -74,10 +76,11 @@ class PerceptronDisplay(Display):
             raise DataError(f"X must hold two finite features a row; X[{row}, {column}] is {self.points[row, column]}")
         self.sign = two_signs(y, len(self.points))
         self.classes = np.unique(np.asarray(y)).tolist()
-        if max_passes < 1:
-            raise DataError(f"max_passes must be at least 1, not {max_passes!r}")
-        self.intercept = bool(intercept)
-        self._run(max_passes)
+        self.intercept = intercept
+        check_bool(self, "intercept")
+        if not isinstance(max_passes, numbers.Integral) or isinstance(max_passes, bool) or max_passes < 1:
+            raise DataError(f"max_passes must be at least 1, an integer, not {max_passes!r}")
+        self._run(int(max_passes))
 
     def _run(self, max_passes: int) -> None:
         """The visits, one by one, so that no turn is missed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -45,8 +46,9 @@ def warm_dual(terms: Terms, beta: Reals, square: Callable[[Reals], float], *, ba
             a = terms.balanced(a)
         length = square(terms.beta(a))
         factor = terms.best_multiple(a, length)
-        value = terms.gain(factor * a) - 0.5 * factor**2 * length
-        if value > highest:
+        with np.errstate(over="ignore", invalid="ignore"):  # of lengths that are rounding it is anything
+            value = terms.gain(factor * a) - 0.5 * factor * factor * length
+        if highest < value < math.inf:
             best, highest = np.minimum(factor * a, terms.upper), value
     return best
 

@@ -28,6 +28,7 @@ from numpy.typing import DTypeLike, NDArray
 from ..._products import inner
 from ...terms import Terms, hinges_only
 from ..base import Run, Step
+from ..options import check_option
 from .row_cache import RowCache, add_rows, block_of
 from .subproblem import ascend, extremes
 from .task import KernelTask
@@ -67,6 +68,10 @@ class BlockSMO:
     cache_mb: float = 500.0
     block: int = 512
 
+    def __post_init__(self) -> None:
+        check_option(self, "cache_mb", "a number > 0 (cache_mb positive)", lambda value: value > 0.0)
+        check_option(self, "block", "an integer of at least 2", lambda value: value >= 2.0, integral=True)
+
     @property
     def name(self) -> str:
         """Short name, as accepted by the estimators."""
@@ -74,10 +79,6 @@ class BlockSMO:
 
     def start(self, task: KernelTask) -> BlockRun:
         """Begin a run."""
-        if self.block < 2 or not self.cache_mb > 0.0:
-            raise ValueError(
-                f"block must be at least 2 and cache_mb positive, not {self.block!r} and {self.cache_mb!r}"
-            )
         return BlockRun(self, task)
 
 

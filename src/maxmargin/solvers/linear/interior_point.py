@@ -332,8 +332,9 @@ class InteriorRun(Run):
     def crossed_over(self, share: float = 1.0) -> Reals:
         """The dual variables, those on a bound that are nearer to it than ``share`` of what their multipliers are to 0.
 
-        Of rows of little weight multipliers say nothing yet; the sign of the slope does. The others, few as a rule, make up for what that does to the weights and to the sum of beta: they move as in a
-        step of the iteration. Most often the gap falls to a tenth of what it was (measured).
+        Of rows of little weight multipliers say nothing yet; the sign of the slope does. The others, few as a rule,
+        make up for what that does to the weights and to the sum of beta: they move as in a step of the iteration. Most
+        often the gap falls to a tenth of what it was (measured).
 
         Source: what Megiddo (ORSA J. Comput. 1991) calls a crossover, in one step and without a basis.
         """
