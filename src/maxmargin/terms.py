@@ -12,6 +12,7 @@ with ``sum_i beta_i = 0`` where the intercept ``b`` is free. Classification has 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -62,6 +63,10 @@ class Terms(NamedTuple):
         slip = _EPSILON * (np.abs(self.margin) + np.abs(scores)[:, None])
         price = (self.slack(scores) + slip) / self.ridge if self.squared else self.upper
         return float((price * slip).sum())
+
+    def most_noise(self, size: float) -> float:
+        """What :meth:`noise` is at most where no score has a larger size; infinite where that is not seen at once."""
+        return math.inf if self.squared else _EPSILON * size * math.sqrt(self.sign.size) * float(self.upper.max())
 
     def noise(self, scores: Reals, sizes: Reals) -> float:
         """How wrong the sum of the costs is likely to be where scores are sums whose terms cancel.
@@ -205,6 +210,10 @@ class LossTerms:
     def smooth(self) -> bool:
         """Whether costs have a derivative everywhere."""
         return self.loss.smooth
+
+    def most_noise(self, size: float) -> float:
+        """As in :class:`Terms`."""
+        return math.inf
 
     def noise(self, scores: Reals, sizes: Reals) -> float:
         """As in :class:`Terms`."""

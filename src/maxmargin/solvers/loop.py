@@ -554,8 +554,9 @@ class _Loop:
         noise, tol = getattr(self.posed, "noise", None), max(self.task.tol, _SEEN)
         if status is not Status.CONVERGED or noise is None or relative_gap(found.primal, self._bound(found)) > tol:
             return status
-        small = max(tol * abs(found.primal), self.posed.rounding(w))
-        return Status.ROUNDING if noise(w, small) > small else status
+        small = tol * abs(found.primal)
+        size = noise(w, small)
+        return Status.ROUNDING if size > small and size > self.posed.rounding(w) else status
 
     def _reached(self) -> Status | None:
         """How the run ends where the gap between the best weights and the best bound is small enough."""

@@ -184,9 +184,13 @@ class KernelTask:
 
     def noise(self, w: Reals, small: float) -> float:
         """How wrong ``P(w)`` is likely to be for its scores; of numbers up to ``small`` no less than that."""
-        (terms, scores), beta = self._with_thresholds(w), np.abs(w[: self.n])
-        shift = float(np.abs(w[self.n :]).max(initial=0.0))
-        bound = terms.noise(scores, self._lengths() * inner(self._lengths(), beta) + shift)
+        lengths, beta = self._lengths(), np.abs(w[: self.n])
+        shift, total = float(np.abs(w[self.n :]).max(initial=0.0)), inner(lengths, beta)
+        bound = self.terms.most_noise(float(lengths.max()) * total + shift)
+        if bound <= small:
+            return bound
+        terms, scores = self._with_thresholds(w)
+        bound = terms.noise(scores, lengths * total + shift)
         if bound <= small:
             return bound
         return terms.noise(scores, self.kernel.combined(self.X, self.X, beta, sizes=True) + shift)

@@ -131,10 +131,14 @@ class LinearTask:
 
     def noise(self, w: Reals, small: float) -> float:
         """How wrong ``P(w)`` is likely to be for its scores; of numbers up to ``small`` no less than that."""
-        d, scores = self.rows.shape[1], self.scores(w)
+        d, squares = self.rows.shape[1], self.rows.squared_norms
         shift = abs(float(w[d])) if self.intercept != "none" else 0.0
-        most = np.sqrt(self.rows.squared_norms) * math.sqrt(square(w[:d]))
-        bound = self.terms.noise(scores, most + shift)
+        length = math.sqrt(square(w[:d]))
+        bound = self.terms.most_noise(length * math.sqrt(float(squares.max())) + shift)
+        if bound <= small:
+            return bound
+        scores = self.scores(w)
+        bound = self.terms.noise(scores, length * np.sqrt(squares) + shift)
         if bound <= small:
             return bound
         sizes, lengths = np.empty(len(scores)), np.abs(w[:d])
