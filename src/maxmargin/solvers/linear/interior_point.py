@@ -319,9 +319,10 @@ class InteriorRun(Run):
             if value >= enough:
                 break
         else:
-            other, better = task.from_dual(self.a)
+            inside = _one_sided(self.a, self.terms.sign)
+            other, better = task.from_dual(inside)
             if better > value:
-                first, value, self.found = min(first, other, key=task.objective), better, self.a
+                first, value, self.found = min(first, other, key=task.objective), better, inside
         second = self.w.copy()
         if task.intercept == "free":
             second[-1] = 0.0
@@ -364,7 +365,14 @@ class InteriorRun(Run):
         scores = rows.scores(dw[:d]) + (dw[d] if task.intercept != "none" else 0.0)
         moved = a[places] - terms.sign[places] * free * scores[:, None]
         a[places] = np.clip(moved, 0.0, terms.upper[places], out=moved)
-        return a
+        return _one_sided(a, terms.sign)
 
     def weights(self) -> Reals:
         return self.point
+
+
+def _one_sided(a: Reals, sign: Reals) -> Reals:
+    """Dual variables without what the two sides of a tube have in common, which only costs."""
+    if a.shape[1] == 1:
+        return a
+    return np.asarray(a - np.where(sign[:, 0] == sign[:, 1], 0.0, a.min(1))[:, None])
