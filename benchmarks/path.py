@@ -27,6 +27,9 @@ PROBLEMS: dict[str, tuple[int | None, dict[str, Any], float]] = {
     "a9a_rbf": (6000, {"kernel": "rbf", "gamma": 0.05}, 1 / 3),
     # a fit of its own takes a dozen passes
     "sentence_polarity": (None, {}, 1 / 3),
+    # so small that a fit takes a few milliseconds, much of it whatever the rows are
+    "breast_cancer": (None, {}, 1 / 3),
+    "breast_cancer_rbf": (None, {"kernel": "rbf"}, 1 / 3),
 }
 
 
@@ -36,7 +39,13 @@ def load(problem: str) -> tuple[Any, Any]:
     import linear
 
     name = problem.split("_")[0]
-    if name == "satimage":
+    if name == "breast":
+        from sklearn.datasets import load_breast_cancer
+        from sklearn.preprocessing import StandardScaler
+
+        X, y = load_breast_cancer(return_X_y=True)
+        X = StandardScaler().fit_transform(X)
+    elif name == "satimage":
         from sklearn.preprocessing import StandardScaler
 
         from maxmargin.data import read_svmlight
