@@ -9,7 +9,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from enum import Enum
 from functools import wraps
 from itertools import pairwise
@@ -24,10 +24,10 @@ from sklearn.utils import check_random_state
 from ._progress import Progress
 from .errors import DataError
 from .problem import Certificate, Scaling
-from .solvers import BY_NAME, by_name
+from .solvers import BY_NAME, by_name, is_solver
 from .solvers.base import WarmStart
 from .solvers.loop import Record, Result, minimize
-from .solvers.options import check_bool, shown
+from .solvers.options import check_bool, check_option, shown
 from .solvers.oracle import Oracle
 from .status import Status
 from .structures.values import as_reals, by_position, check_unmasked, is_real, loss_fault
@@ -339,7 +339,7 @@ def choose_solver(estimator: MarginEstimator, make: Callable[[str], Any], here: 
         raise ValueError(f"{who}: solver {solver!r:.80} is not for {here}: it is for {_listed(purposes)}; {choice}")
     if isinstance(solver, str):
         raise ValueError(f"{who}: unknown solver {solver!r:.80}; {choice}")
-    if own and not isinstance(solver, type) and hasattr(solver, "name") and callable(getattr(solver, "start", None)):
+    if own and is_solver(solver):
         return solver
     raise ValueError(f"{who}: {choice}, not {solver!r:.80}")
 
@@ -376,18 +376,12 @@ def _listed(names: list[str]) -> str:
 
 def check_number(estimator: Any, name: str, *, low: float, low_allowed: bool = True, integral: bool = False) -> None:
     """Refuse a parameter that is no finite number (or integer) of the range asked for."""
-    value = getattr(estimator, name)
-    number = math.nan
-    if isinstance(value, numbers.Integral if integral else numbers.Real) and not isinstance(value, bool):
-        with suppress(OverflowError):  # of an integer beyond all floats
-            number = float(value)
-    good = number >= low if low_allowed else number > low
-    if not good or (math.isinf(number) and name != "max_time"):
-        what = "an integer" if integral else "a finite number"
-        raise ValueError(
-            f"{type(estimator).__name__}: {name} must be {what} {'>=' if low_allowed else '>'} {low:g}, not "
-            f"{shown(value)}"
-        )
+    allowed = f"{'an integer' if integral else 'a finite number'} {'>=' if low_allowed else '>'} {low:g}"
+
+    def good(number: float) -> bool:
+        return (number >= low if low_allowed else number > low) and (math.isfinite(number) or name == "max_time")
+
+    check_option(estimator, name, allowed, good, integral=integral)
 
 
 def resolve_n_jobs(n_jobs: int | None) -> int:

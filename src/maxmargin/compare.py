@@ -13,6 +13,7 @@ from sklearn.base import clone, is_regressor
 from ._estimator import MarginEstimator
 from .errors import DataError, InseparableError
 from .problem import Certificate
+from .solvers import is_solver
 from .solvers.loop import Record
 
 __all__ = ["Comparison", "SolverRun", "compare_fits", "compare_solvers", "solver_names"]
@@ -225,7 +226,7 @@ def _named(estimator: Any, solvers: Any) -> list[tuple[str, Any]]:
     """
     if solvers is None:
         return [(name, name) for name in solver_names(estimator)]
-    if isinstance(solvers, str) or _is_solver(solvers):
+    if isinstance(solvers, str) or is_solver(solvers):
         solvers = [solvers]
     if not isinstance(solvers, Iterable):
         raise ValueError(f"compare_solvers: solvers must be a list of names or of solvers, not {solvers!r}")
@@ -239,7 +240,7 @@ def _named(estimator: Any, solvers: Any) -> list[tuple[str, Any]]:
     for k, (_, solver) in enumerate(given):
         if isinstance(solver, str) and solver not in known:
             raise ValueError(f"compare_solvers: no solver {solver!r} here; there are {there}")
-        if not isinstance(solver, str) and not _is_solver(solver):
+        if not isinstance(solver, str) and not is_solver(solver):
             raise ValueError(
                 f"compare_solvers: solver {k} of the list is {solver!r:.60}; give names ({there}) or objects of "
                 "maxmargin.solvers"
@@ -252,10 +253,6 @@ def _named(estimator: Any, solvers: Any) -> list[tuple[str, Any]]:
         if seen[name] > 1:
             names[k] = f"{name} ({seen[name]})"
     return [(name, solver) for name, (_, solver) in zip(names, given)]
-
-
-def _is_solver(value: Any) -> bool:
-    return not isinstance(value, type) and callable(getattr(value, "start", None)) and hasattr(value, "name")
 
 
 def _name_of(solver: Any) -> str:

@@ -18,7 +18,7 @@ knows: see :mod:`maxmargin.solvers.kernel.definiteness`.
 Squared distances are expanded as ``|x|^2 - 2 <x, z> + |z|^2``, which loses the small ones between points far from the
 origin; distances do not change when both points are moved, so the mean of the training data is taken off first. What is
 left is ``eps gamma |x - mean|^2``, with the ``eps`` of the number type asked for; where that is more than 1e-9 even in
-float64, as for groups of points far apart, differences are squared one by one, which takes several times longer. Sparse
+float64, as for groups of points far apart, differences are squared one by one, without BLAS. Sparse
 rows cannot be moved without filling them: they are when at least one value in eight is there, and otherwise ``mean`` is
 0 in that bound. The whole exponent comes from one product of rows that are two values longer. Its parts must be
 numbers, or their difference is none: a ``gamma`` that makes them larger than 1e300 is refused.
@@ -54,8 +54,8 @@ NAMES = ("linear", "poly", "rbf", "sigmoid", "cosine", "precomputed")
 """Kernels that have a name."""
 
 _USES_GAMMA = ("poly", "rbf", "sigmoid")
-# measured: products of this shape run at full speed and their results are still in the cache when exp takes them
 _EPSILON, _INEXACT = float(np.finfo(np.float64).eps), 1e-9
+# measured: products of this shape run at full speed and their results are still in the cache when exp takes them
 _ROWS, _WIDTH = 256, 4096
 _FILLED = 8
 _FAR = 1e300  # twice or four times that is a number still

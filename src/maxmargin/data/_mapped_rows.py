@@ -43,7 +43,7 @@ def rows_of(
     OSError
         If a temporary file cannot be written.
     """
-    if not _is_mapped(X):
+    if not (issparse(X) and X.format == "csr" and is_map(X.data)):
         chosen = change(X if rows is None else X[rows])
         return chosen if below is None else vstack([chosen, below.astype(X.dtype)], format="csr")
     parts = in_pieces(X, X.shape[0] if rows is None else len(rows))
@@ -62,10 +62,8 @@ def in_pieces(X: csr_matrix, n: int) -> Iterator[slice]:
         yield slice(at, min(at + step, n))
 
 
-def _is_mapped(X: Any) -> bool:
-    if not (issparse(X) and X.format == "csr"):
-        return False
-    base: Any = X.data
+def is_map(base: Any) -> bool:
+    """Whether the numbers of an array lie in a memory map."""
     while isinstance(base, np.ndarray | memoryview):
         base = base.base if isinstance(base, np.ndarray) else base.obj
     return isinstance(base, mmap.mmap)

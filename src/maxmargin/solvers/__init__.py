@@ -49,6 +49,7 @@ __all__ = [
     "Subgradient",
     "TruncatedNewton",
     "by_name",
+    "is_solver",
 ]
 
 _HOME_OF = {
@@ -85,6 +86,11 @@ BY_NAME = {
 }
 
 
+def is_solver(value: Any) -> bool:
+    """Whether it is an object of a solver, and no name or class of one."""
+    return not isinstance(value, type) and callable(getattr(value, "start", None)) and hasattr(value, "name")
+
+
 def by_name(solver: Any) -> Any:
     """The solver of a name (``"auto"`` is Frank-Wolfe), or the object itself when it is a solver.
 
@@ -94,7 +100,7 @@ def by_name(solver: Any) -> Any:
         For an unknown name: lists the known ones.
     """
     if not isinstance(solver, str):
-        if not isinstance(solver, type) and callable(getattr(solver, "start", None)) and hasattr(solver, "name"):
+        if is_solver(solver):
             return solver
         raise ValueError(f"solver must be one of {sorted(BY_NAME)} or a solver object, not {solver!r}")
     name = "frank_wolfe" if solver == "auto" else solver

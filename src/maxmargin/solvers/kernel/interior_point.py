@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...terms import Terms, hinges_only
 from ..base import Run, Step
-from ..linear.interior_point import SHARES, InteriorRun
+from ..linear.interior_point import InteriorRun
 from ..linear.rows import Rows
 from ..linear.task import LinearTask
 from .factor import factor_for, linear_task_of
@@ -80,8 +80,8 @@ class _FactorRun(Run):
             return value
         self.point, value = task.from_dual(self.inner.a.reshape(self.shape))
         above = task.objective(self.point) - value  # now: products of the last point alone are remembered
-        for share in SHARES:
-            point, crossed = task.from_dual(self.inner.crossed_over(share).reshape(self.shape))
+        for a in self.inner.crossings():
+            point, crossed = task.from_dual(a.reshape(self.shape))
             primal = task.objective(point)
             if task.small(primal - crossed, primal, crossed) or primal - crossed <= above:
                 self.point, value = point, crossed

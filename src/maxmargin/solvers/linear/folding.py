@@ -16,7 +16,6 @@ factor of two of each other have one in floating point (Sterbenz).
 from __future__ import annotations
 
 import math
-import mmap
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +24,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..._compiled import compiled
+from ...data._mapped_rows import is_map
 from .rows import Rows
 
 __all__ = ["Folded", "fold", "near_origin"]
@@ -184,7 +184,7 @@ def near_origin(rows: Rows) -> Folded:
     """
     (n, d), data = rows.shape, rows.matrix
     nothing = Folded(rows, d)
-    if rows.sparse or (data.nbytes > _MOST_MAPPED and _is_mapped(data)):
+    if rows.sparse or (data.nbytes > _MOST_MAPPED and is_map(data)):
         return nothing
     few = data[[0, n // 2, n - 1]].astype(np.float64)  # they rule out most features
     maybe = np.flatnonzero(np.abs(few - few[0]).max(0) < 100.0 / _FAR * np.abs(few[0]))
@@ -198,12 +198,6 @@ def near_origin(rows: Rows) -> Folded:
     shift = np.zeros(d)
     shift[maybe[far]] = mean[far]
     return Folded(Rows(np.subtract(data, shift, dtype=np.float64)), d, shift=shift)
-
-
-def _is_mapped(values: Any) -> bool:
-    while isinstance(values, np.ndarray | memoryview):
-        values = values.base if isinstance(values, np.ndarray) else values.obj
-    return isinstance(values, mmap.mmap)
 
 
 def fold(rows: Rows, *, free: bool = False) -> Folded:

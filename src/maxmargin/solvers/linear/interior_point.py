@@ -12,7 +12,7 @@ beyond the data: ``d^2``, and a dozen numbers for each term.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,7 +27,7 @@ from .normal_equations import normal_equations, to_zero
 from .selected_rows import some_rows
 from .task import LinearTask
 
-__all__ = ["SHARES", "InteriorPoint", "InteriorRun"]
+__all__ = ["InteriorPoint", "InteriorRun"]
 
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -46,7 +46,7 @@ _TRIED = 8
 _IN_VAIN, _NEAR_THE_END, _HOPELESS = 40, 1e-4, 100.0
 # of a crossover: shares to be tried, and which part of the tolerance it may cost; rows whose bound is so small beside
 # the largest variable are light
-SHARES, _SHARE, _LIGHT = (1.0, 1e-2, 1e-4), 0.8, 1e-2
+_SHARES, _SHARE, _LIGHT = (1.0, 1e-2, 1e-4), 0.8, 1e-2
 _MAYBE_BEST = 1e-7  # a gap from which on each smaller one is looked at: it may be the last
 
 
@@ -313,9 +313,10 @@ class InteriorRun(Run):
             self.point, value = task.from_dual(task.start())
             return value
         enough = min(self.lower, self.primal - _SHARE * task.tol * abs(self.primal))
-        for share in SHARES:
-            self.found = self.crossed_over(share)
-            first, value = task.from_dual(self.found)
+        first, value = self.w, -np.inf
+        for a in self.crossings():
+            self.found = a
+            first, value = task.from_dual(a)
             if value >= enough:
                 break
         else:
@@ -330,7 +331,12 @@ class InteriorRun(Run):
         self.point = min(first, second, key=task.objective)
         return value
 
-    def crossed_over(self, share: float = 1.0) -> Reals:
+    def crossings(self) -> Iterator[Reals]:
+        """Dual points of few rows, those of the fewest first; none where nearly all variables are inside still."""
+        if self.gap <= _FAR:
+            yield from map(self._crossed_over, _SHARES)
+
+    def _crossed_over(self, share: float) -> Reals:
         """The dual variables, those on a bound that are nearer to it than ``share`` of what their multipliers are to 0.
 
         Of rows of little weight multipliers say nothing yet; the sign of the slope does. The others, few as a rule,
@@ -341,11 +347,9 @@ class InteriorRun(Run):
         """
         task, terms = self.task, self.terms
         a = self.a.copy()
-        if self.gap > _FAR:  # nearly all are inside then, and nothing is known of the others
-            return a
         light = terms.upper < _LIGHT * a.max()
         scale = max(float(self.low.max(where=~light, initial=0.0)), float(self.high.max(where=~light, initial=0.0)))
-        share /= scale
+        share /= max(scale, 1e-300)
         rising = self.low > self.high
         a[np.where(light, rising, a / np.minimum(terms.upper, a.max()) < share * self.low)] = 0.0
         if self.bounded:
