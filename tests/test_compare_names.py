@@ -48,6 +48,7 @@ def test_a_ball_is_another_problem() -> None:
         (np.arange(60), "solver 0 of the list is "),
         (["bundle", Subgradient], "solver 1 of the list is <class"),
         ({"a": "b"}, "no solver 'b' here"),
+        ({"good": "bundle", "my own": 3}, "solver my own is 3; give names"),
         ({}, "no solver to compare"),
         ([], "no solver to compare"),
         (3, "solvers must be a list"),

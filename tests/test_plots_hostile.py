@@ -214,3 +214,18 @@ def test_rings_of_slacks_stay_smaller_than_the_picture() -> None:
     small, large = rings.get_sizes()
     assert large == pytest.approx(2 * small)
     assert large <= 900.0
+
+
+@pytest.mark.parametrize(
+    ("pictures", "what"),
+    [
+        ([1], "pictures must map titles to curves"),
+        ({"a": ([1], [2])}, "picture 'a' must map names to pairs"),
+        ({"a": {"b": ([1], [2], [3])}}, "b: a curve is a pair"),
+        ({"a": {"b": (["x"], [2])}}, "b: a curve is a pair"),
+        ({"a": {"b": 3}}, "b: a curve is a pair"),
+    ],
+)
+def test_what_is_no_curve(pictures: Any, what: str) -> None:
+    with pytest.raises(DataError, match=what):
+        CurveDisplay(pictures, xlabel="x", ylabel="y")

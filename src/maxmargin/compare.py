@@ -231,19 +231,19 @@ def _named(estimator: Any, solvers: Any) -> list[tuple[str, Any]]:
     if not isinstance(solvers, Iterable):
         raise ValueError(f"compare_solvers: solvers must be a list of names or of solvers, not {solvers!r}")
     if isinstance(solvers, Mapping):
-        given = [(str(name), solver) for name, solver in solvers.items()]
+        given = [(" ".join(str(name).split()), solver) for name, solver in solvers.items()]
     else:
         given = [("", solver) for solver in solvers]
     if not given:
         raise ValueError("compare_solvers: no solver to compare")
     known, there = estimator._solver_names(), ", ".join(solver_names(estimator))
-    for k, (_, solver) in enumerate(given):
+    for k, (key, solver) in enumerate(given):
         if isinstance(solver, str) and solver not in known:
             raise ValueError(f"compare_solvers: no solver {solver!r} here; there are {there}")
         if not isinstance(solver, str) and not is_solver(solver):
             raise ValueError(
-                f"compare_solvers: solver {k} of the list is {solver!r:.60}; give names ({there}) or objects of "
-                "maxmargin.solvers"
+                f"compare_solvers: solver {key or f'{k} of the list'} is {solver!r:.60}; give names ({there}) or "
+                "objects of maxmargin.solvers"
             )
     plain = [name or _name_of(solver) for name, solver in given]
     names = [name if plain.count(name) == 1 else name + _options_of(solver) for name, (_, solver) in zip(plain, given)]

@@ -51,10 +51,19 @@ class CurveDisplay(Display):
         self.pictures: dict[str, dict[str, tuple[Reals, Reals]]] = {}
         self.names: list[str] = []
         self.xlabel, self.ylabel = xlabel, ylabel
+        if not isinstance(pictures, Mapping):
+            raise DataError(f"pictures must map titles to curves, not be {pictures!r:.60}")
         for title, curves in pictures.items():
+            if not isinstance(curves, Mapping):
+                raise DataError(f"picture {title!r} must map names to pairs (x, y), not be {curves!r:.60}")
             self.pictures[title] = {}
             for name, given in curves.items():
-                x, y = (np.asarray(values, np.float64) for values in given)
+                try:
+                    x, y = (np.asarray(values, np.float64) for values in given)
+                except (TypeError, ValueError):
+                    raise DataError(
+                        f"{name}: a curve is a pair (x, y) of arrays of numbers, not {given!r:.60}"
+                    ) from None
                 if x.ndim != 1 or x.shape != y.shape:
                     raise DataError(f"{name}: x and y must be of one length, not of shapes {x.shape} and {y.shape}")
                 self.pictures[title][name] = x, y
