@@ -43,7 +43,7 @@ def rows_of(
     OSError
         If a temporary file cannot be written.
     """
-    if not (issparse(X) and X.format == "csr" and is_map(X.data)):
+    if not _is_mapped(X):
         chosen = change(X if rows is None else X[rows])
         return chosen if below is None else vstack([chosen, below.astype(X.dtype)], format="csr")
     parts = in_pieces(X, X.shape[0] if rows is None else len(rows))
@@ -60,6 +60,10 @@ def in_pieces(X: csr_matrix, n: int) -> Iterator[slice]:
     step = max(1, _PIECE * X.shape[0] // max(X.nnz, 1))
     for at in range(0, n, step):
         yield slice(at, min(at + step, n))
+
+
+def _is_mapped(X: Any) -> bool:
+    return issparse(X) and X.format == "csr" and is_map(X.data)
 
 
 def is_map(base: Any) -> bool:
