@@ -9,6 +9,7 @@ import pytest
 
 from maxmargin import SVMClassifier, compare_solvers
 from maxmargin.compare import Comparison, SolverRun
+from maxmargin.errors import DataError
 from maxmargin.plots import CompareDisplay, CurveDisplay, GapDisplay, LossDisplay, PerceptronDisplay
 from maxmargin.problem import Certificate
 from maxmargin.solvers.loop import Record
@@ -150,3 +151,16 @@ def test_curves_side_by_side_share_scale_and_looks() -> None:
     assert len(first.get_lines()[1].get_xdata()) == 0
     (legend,) = (ax.get_legend() for ax in display.figure_.axes if ax.get_legend() is not None)
     assert [text.get_text() for text in legend.get_texts()] == ["1/t", "0", "other"]
+
+
+def test_curves_on_plain_scales_show_what_is_not_positive() -> None:
+    x = np.linspace(-1.0, 1.0, 100)
+    display = CurveDisplay(
+        {"a": {"line": (x, x), "gone": (x, np.full(100, np.nan))}}, xlabel="x", ylabel="y", log=False
+    )
+    (ax,) = display.plot().axes_
+    assert (ax.get_xscale(), ax.get_yscale()) == ("linear", "linear")
+    assert ax.get_lines()[0].get_ydata().tolist() == x.tolist()
+    assert len(ax.get_lines()[1].get_xdata()) == 0
+    with pytest.raises(DataError, match="log must be True or False, not 'x'"):
+        CurveDisplay({"a": {"b": ([1], [2])}}, xlabel="x", ylabel="y", log="x")  # type: ignore[arg-type]

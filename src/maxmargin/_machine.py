@@ -24,6 +24,7 @@ from .solvers.base import WarmStart
 from .solvers.bundle import Bundle
 from .solvers.gradient_descent import GradientDescent
 from .solvers.kernel.task import KernelTask
+from .solvers.linear.active_set import ActiveSet
 from .solvers.linear.automatic import Automatic
 from .solvers.linear.coordinate_ascent import CoordinateAscent
 from .solvers.linear.folding import Folded
@@ -51,6 +52,7 @@ _SOLVERS: dict[str, Any] = {
     "auto": Automatic(),
     "coordinate_ascent": CoordinateAscent(),
     "interior_point": InteriorPoint(),
+    "active_set": ActiveSet(),
     "newton": Newton(),
     "one_slack": OneSlack(),
     "bundle": Bundle(),

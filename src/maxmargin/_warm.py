@@ -109,6 +109,8 @@ class End(NamedTuple):
         The same with its weights without intercept, where these are at hand as computed from it.
     C : float
     solver : str
+    passes : int
+        Of the run.
     moved : float
         By how much the scores of the original rows are larger.
     """
@@ -119,6 +121,7 @@ class End(NamedTuple):
     sums: tuple[Reals, Reals] | None
     C: float
     solver: str
+    passes: int
     moved: float = 0.0
 
     @classmethod
@@ -131,18 +134,18 @@ class End(NamedTuple):
         products = task.products(result.w[: task.rows.shape[1]])  # most often known
         return cls(
             result.w, products, beta, sums if known else None, task.C, result.certificate.solver,
-            folded.moved(result.w),
+            result.certificate.passes, folded.moved(result.w),
         )  # fmt: skip
 
     @property
     def start(self) -> WarmStart:
         """Where the next problem is to begin."""
-        return WarmStart(self.w, beta=self.beta, solver=self.solver)
+        return WarmStart(self.w, beta=self.beta, solver=self.solver, passes=self.passes)
 
     def tell(self, task: LinearTask) -> None:
         """What is known already."""
         task.known, task.sums = (self.w[: task.rows.shape[1]], self.products), self.sums
-        task.moved = task.C != self.C
+        task.growth = task.C / self.C
 
 
 class _Kept(NamedTuple):

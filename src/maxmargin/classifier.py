@@ -123,7 +123,9 @@ class SVMClassifier(Classifier, KernelMachine):
         ``"auto"`` begins with coordinate ascent and goes over to the interior point method where that is shorter, as
         on unscaled features or for a large ``C``; with a kernel it is block SMO, which is for kernels only. Losses
         other than the hinge and its square are for Newton's method, or for ``"bundle"`` where they have kinks.
-        That, ``"one_slack"`` (cutting planes, without a search for better ones), ``"gradient_descent"``,
+        ``"active_set"`` is for few rows with either of these two losses (:mod:`maxmargin.solvers.linear.active_set`);
+        ``"auto"`` takes it on a path over ``C`` where few rows change their part.
+        ``"bundle"``, ``"one_slack"`` (cutting planes, without a search for better ones), ``"gradient_descent"``,
         ``"subgradient"`` and ``"pegasos"`` are for linear machines with any loss (:mod:`maxmargin.solvers.bundle`,
         :mod:`maxmargin.solvers.subgradient`), ``"projected_gradient"`` is for the hinge and its square, linear or not,
         and ``"perceptron"`` and ``"averaged_perceptron"`` look for any hyperplane that separates two classes

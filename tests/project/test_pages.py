@@ -27,6 +27,7 @@ PICTURES = {
     "theory/solvers": ["CompareDisplay"],
     "theory/solvers/cutting_planes": ["CuttingPlaneDisplay", "GapDisplay"],
     "theory/solvers/frank_wolfe": ["CompareDisplay"],
+    "theory/solvers/dual": ["CurveDisplay"],
     "theory/solvers/gradients": ["CurveDisplay"],
     "theory/solvers/perceptron": ["PerceptronDisplay", "PerceptronDisplay"],
     "theory/solvers/second_order": ["GapDisplay"],

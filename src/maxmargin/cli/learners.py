@@ -28,7 +28,8 @@ _MACHINE_SOLVERS = {
 _NOT_FOR_LOSS = {
     **dict.fromkeys(("hinge", "epsilon_insensitive"), ("newton",)),
     **dict.fromkeys(
-        ("logistic", "exponential"), ("coordinate_ascent", "interior_point", "block_smo", "projected_gradient")
+        ("logistic", "exponential"),
+        ("coordinate_ascent", "interior_point", "active_set", "block_smo", "projected_gradient"),
     ),
 }
 

@@ -13,16 +13,20 @@ from ._base import BLUE, GREY, INK, OCHRE, VERMILLION, Display, Reals, frame, le
 
 __all__ = ["CurveDisplay"]
 
+_MARKED = 20  # points of a curve
+
 
 class CurveDisplay(Display):
-    """Curves of positive numbers on logarithmic scales, in one picture or several side by side with one scale.
+    """Curves on logarithmic or plain scales, in one picture or several side by side with one scale.
 
     Parameters
     ----------
     pictures : mapping of titles to mappings of names to (x, y)
-        Two arrays of one length for each curve. Curves of the same name look alike in all pictures. What is not above 0
-        and finite is left out.
+        Two arrays of one length for each curve. Curves of the same name look alike in all pictures. What cannot be
+        drawn is left out.
     xlabel, ylabel : str
+    log : bool, default=True
+        Whether the scales are logarithmic; what is not above 0 is drawn on plain ones only.
 
     Attributes
     ----------
@@ -46,11 +50,18 @@ class CurveDisplay(Display):
     _MARKS = ("o-", "s--", "^-.", "D:")
 
     def __init__(
-        self, pictures: Mapping[str, Mapping[str, tuple[ArrayLike, ArrayLike]]], *, xlabel: str, ylabel: str
+        self,
+        pictures: Mapping[str, Mapping[str, tuple[ArrayLike, ArrayLike]]],
+        *,
+        xlabel: str,
+        ylabel: str,
+        log: bool = True,
     ) -> None:
         self.pictures: dict[str, dict[str, tuple[Reals, Reals]]] = {}
         self.names: list[str] = []
-        self.xlabel, self.ylabel = xlabel, ylabel
+        self.xlabel, self.ylabel, self.log = xlabel, ylabel, log
+        if not isinstance(log, bool):
+            raise DataError(f"log must be True or False, not {log!r:.60}")
         if not isinstance(pictures, Mapping):
             raise DataError(f"pictures must map titles to curves, not be {pictures!r:.60}")
         for title, curves in pictures.items():
@@ -82,14 +93,16 @@ class CurveDisplay(Display):
             for name, (x, y) in curves.items():
                 k = self.names.index(name)
                 look = dict(color=self._COLOURS[k % len(self._COLOURS)], markersize=4, linewidth=1.4)
-                shown = (x > 0.0) & (y > 0.0) & np.isfinite(x) & np.isfinite(y)
-                (handles[name],) = each.plot(x[shown], y[shown], self._MARKS[k % len(self._MARKS)], **look)
+                shown = np.isfinite(x) & np.isfinite(y) & (not self.log or ((x > 0.0) & (y > 0.0)))
+                marks = self._MARKS[k % len(self._MARKS)]
+                every = max(len(x) // _MARKED, 1)
+                (handles[name],) = each.plot(x[shown], y[shown], marks, markevery=every, **look)
             each.set_title(short(title, 60), fontsize=11, parse_math=False)
             each.set_xlabel(self.xlabel, parse_math=False)
             frame(each)
         self.axes_[0].set_ylabel(self.ylabel, parse_math=False)
         for each in self.axes_:
-            if any(len(line.get_xdata()) for line in each.lines):
+            if self.log and any(len(line.get_xdata()) for line in each.lines):
                 log_ticks(each, "x")
                 log_ticks(each, "y")
         names = [short(name) for name in self.names]

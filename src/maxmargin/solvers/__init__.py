@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .kernel.block_smo import BlockSMO
     from .kernel.interior_point import KernelInteriorPoint
     from .kernel.newton import KernelNewton
+    from .linear.active_set import ActiveSet
     from .linear.coordinate_ascent import CoordinateAscent
     from .linear.crammer_singer import CrammerSinger
     from .linear.interior_point import InteriorPoint
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from .subgradient import Pegasos, Subgradient
 
 __all__ = [
+    "ActiveSet",
     "BY_NAME",
     "BlockSMO",
     "Bundle",
@@ -53,6 +55,7 @@ __all__ = [
 ]
 
 _HOME_OF = {
+    "ActiveSet": "linear.active_set",
     "BlockSMO": "kernel.block_smo",
     "Bundle": "bundle",
     "CoordinateAscent": "linear.coordinate_ascent",

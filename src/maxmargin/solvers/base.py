@@ -43,6 +43,8 @@ class WarmStart:
         Dual point of a plain machine: the coefficients of its rows. After a change of ``C`` it need not be feasible.
     solver : str
         Name of the algorithm that ended there.
+    passes : int
+        How many it took, where that is known.
     products : float64 array of shape (n,) or None
         Of a kernel machine on the very same points ``K`` times the coefficients, if known.
     """
@@ -51,6 +53,7 @@ class WarmStart:
     planes: Planes | None = None
     beta: Reals | None = None
     solver: str = ""
+    passes: int = 0
     products: Reals | None = None
 
 

@@ -2,7 +2,8 @@
 
 Coordinate ascent comes first: its passes are cheap, and on most data a dozen suffice. From its progress it is seen how
 many more the tolerance would take; where they would cost more than an interior point method, that one takes over. The
-decision counts operations and never looks at a clock, so the same data always give the same model.
+decision counts operations and never looks at a clock, so the same data always give the same model. From a fit with
+another ``C`` there may be a still shorter way, see :mod:`.following`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...losses import Exponential, Logistic
-from ...terms import Terms
+from ...terms import Terms, hinges_only
 from ..base import Run, Solver, Step, WarmStart
 from ..bundle import Bundle
 from ..oracle import Evaluation
@@ -24,6 +25,7 @@ from .alternating import Alternating
 from .band import COST, suits
 from .coordinate_ascent import CoordinateAscent
 from .crammer_singer import CrammerSinger, MulticlassTask
+from .following import following
 from .interior_point import InteriorPoint
 from .multiclass_interior_point import MulticlassInteriorPoint
 from .newton import Newton
@@ -82,15 +84,20 @@ class Automatic:
                 task, CrammerSinger(), MulticlassInteriorPoint(), budget, first_look=multiclass_first_look(task, budget)
             )
         if isinstance(task.terms, Terms):
-            budget = interior_point_in_passes(task)
-            if task.terms.squared and budget == math.inf:  # too many features for the one, not for the other
-                return Alternating(task, CoordinateAscent(), Newton(), _SWEEPS.reason)
-            return Switching(task, CoordinateAscent(), InteriorPoint(), budget)
+            return following(task, _usual)
         if task.terms.smooth and type(task.terms.loss) not in (Logistic, Exponential):
             return Switching(task, Newton(), Bundle(), _OF_NEWTON, _OWN)
         run: Run = (Newton() if task.terms.smooth else Bundle()).start(task)
         run.reason = _OWN.reason if task.terms.smooth else "the loss has kinks and no sum of hinges"
         return run
+
+
+def _usual(task: LinearTask) -> Run:
+    """For hinges and their squares."""
+    budget = interior_point_in_passes(task)
+    if budget == math.inf and hinges_only(task.terms, task.name, "auto").squared:
+        return Alternating(task, CoordinateAscent(), Newton(), _SWEEPS.reason)  # more features than a matrix may have
+    return Switching(task, CoordinateAscent(), InteriorPoint(), budget)
 
 
 class _Left(Run):

@@ -182,10 +182,12 @@ class CoordinateAscent:
 
     def start(self, task: LinearTask) -> Run:
         """Begin a run."""
-        return _CoordinateRun(self, task)
+        return CoordinateRun(self, task)
 
 
-class _CoordinateRun(Run):
+class CoordinateRun(Run):
+    """``a`` are the dual variables; ``w`` has the weight of the constant feature last."""
+
     task: LinearTask
     cheap_passes = True
     optimism = 0.65  # it is .5 to .6 (measured on text, a9a and dense rows), and an evaluation in vain costs two passes

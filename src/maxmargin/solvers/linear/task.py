@@ -56,8 +56,8 @@ class LinearTask:
         Whether the task loss is a wrong sign, at the cost of a score of 0 (classification); else it is the loss itself.
     known : tuple of two float64 arrays, or None
         Weights of the features to begin with, and their products with the rows, where these are at hand.
-    moved : bool
-        Whether the problem to begin with differs by its ``C`` alone.
+    growth : float
+        ``C`` over that of the problem to begin with, where that differs by it alone; else 1.
     dual_point : DualPoint
         The highest one that :meth:`from_dual` has met; at first 0.
     """
@@ -80,7 +80,7 @@ class LinearTask:
     c: Reals = field(init=False)
     dual_point: DualPoint = field(init=False, repr=False)
     known: tuple[Reals, Reals] | None = field(default=None, init=False, repr=False)
-    moved: bool = field(default=False, init=False)
+    growth: float = field(default=1.0, init=False)
     last: tuple[Reals, Reals] | None = field(default=None, init=False, repr=False)
     sums: tuple[Reals, Reals] | None = field(default=None, init=False, repr=False)
 
@@ -95,6 +95,11 @@ class LinearTask:
     def n_weights(self) -> int:
         """Length of the vector of weights."""
         return self.rows.shape[1] + (self.intercept != "none")
+
+    @property
+    def moved(self) -> bool:
+        """Whether the problem to begin with differs by its ``C`` alone."""
+        return self.growth != 1.0
 
     @cached_property
     def ridge(self) -> Reals:
