@@ -264,11 +264,11 @@ class KernelMachine(Machine):
         used = np.zeros(len(order), np.bool_)
         for places, _, _ in duals:
             used[places] = True
-        support = np.flatnonzero(used)
+        support, column = np.flatnonzero(used), np.cumsum(used) - 1
         self.support_ = order[support]
         self.dual_coef_ = np.zeros((len(duals), len(support)))
         for row, (places, values, _) in zip(self.dual_coef_, duals, strict=True):
-            row[np.searchsorted(support, places)] = values
+            row[column[places]] = values
         self.dual_residual_ = np.array([residual for _, _, residual in duals])
         self._forget("support_vectors_", "kernel_")
         return support
