@@ -259,7 +259,9 @@ def test_another_number_of_rows_is_nothing_to_kernel_machines() -> None:
     assert not model.dual_coef_[1:].any()
 
 
-@pytest.mark.parametrize("solver", ["auto", "coordinate_ascent", "interior_point", "projected_gradient", "bundle"])
+@pytest.mark.parametrize(
+    "solver", ["auto", "coordinate_ascent", "interior_point", "active_set", "projected_gradient", "bundle"]
+)
 @pytest.mark.parametrize("kind", [SVMClassifier, SVMRegressor])
 def test_a_short_fit_to_other_rows_is_no_worse_than_the_weights_before(kind: Any, solver: str) -> None:
     target = (Y > 0) if kind is SVMClassifier else X[:, 0] + 0.3 * RNG.normal(size=60)

@@ -139,7 +139,9 @@ def test_kinds_of_matrices(kind: str, tmp_path: Path) -> None:
     np.testing.assert_array_equal(far, (NEAR + 1e7).astype(dtype))  # the data are left as they were
 
 
-@pytest.mark.parametrize("solver", ["coordinate_ascent", "interior_point", "bundle", "one_slack", "projected_gradient"])
+@pytest.mark.parametrize(
+    "solver", ["coordinate_ascent", "interior_point", "active_set", "bundle", "one_slack", "projected_gradient"]
+)
 def test_solvers(solver: str) -> None:
     far, near = moved(FAR)
     model = SVMClassifier(1.0, solver=solver, tol=1e-4, random_state=0).fit(far, SIGN)

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from linear.problems import INTERCEPTS, LOSSES, Small, random_problem
 from maxmargin import SVMClassifier
 from maxmargin.errors import DataError
+from maxmargin.solvers.linear.active_set import ActiveSet
 from maxmargin.solvers.linear.automatic import Automatic
 from maxmargin.solvers.linear.coordinate_ascent import CoordinateAscent
 from maxmargin.solvers.linear.interior_point import InteriorPoint
@@ -23,6 +24,7 @@ from maxmargin.terms import hinge, insensitive, squared_hinge
 
 SOLVERS: dict[str, Any] = {
     "interior point": InteriorPoint(),
+    "active set": ActiveSet(),
     "coordinate ascent": CoordinateAscent(),
     "no shrinking": CoordinateAscent(shrinking=False),
     "automatic": Automatic(),

@@ -18,6 +18,7 @@ from maxmargin.solvers.kernel.block_smo import BlockSMO
 from maxmargin.solvers.kernel.interior_point import KernelInteriorPoint
 from maxmargin.solvers.kernel.row_cache import KernelValues, RowCache
 from maxmargin.solvers.kernel.task import KernelTask
+from maxmargin.solvers.linear.active_set import ActiveSet
 from maxmargin.solvers.linear.automatic import Automatic
 from maxmargin.solvers.linear.coordinate_ascent import CoordinateAscent
 from maxmargin.solvers.linear.interior_point import InteriorPoint
@@ -27,6 +28,7 @@ from maxmargin.terms import Terms
 
 SOLVERS: dict[str, Any] = {
     "interior point": InteriorPoint(),
+    "active set": ActiveSet(),
     "coordinate ascent": CoordinateAscent(),
     "automatic": Automatic(),
 }

@@ -38,7 +38,8 @@ _RIDGES = 1e-10, 1e-12, 1e-8, 1e-14
 _AT_BOUND = 1e-9  # variables that are so near to a bound are at it
 _NOTHING = 1e-12  # a slope that is so small beside what it is made of is rounding
 _APART = 1e-2  # of the mean margin: errors that nothing else tells apart
-_OPERATIONS, _EACH = 1e7, 100  # between two looks at the clock; places in one step of a run
+_OPERATIONS = 1e7  # between two looks at the clock
+_STEPS, _LEAST, _MOST = 20, 4, 100  # steps for as many places as there are rows, and bounds of the places in one
 _LONGEST = 20  # places in a round, over the number of variables
 _MOST_FREE = 4000  # free variables: a factor of 0.13 GB, and twice that while it grows
 _TOGETHER = 64  # of them become free between two looks at the clock
@@ -314,11 +315,12 @@ class ActiveSetRun(Run):
         """Free variables beyond as many as there are weights: of hinges they find a bound before anything else."""
         return self.state[_COUNT] - self.task.n_weights if self.bounded else 0.0
 
-    def advance(self, places: int = _EACH) -> Step:
+    def advance(self, places: int = 0) -> Step:
         task, terms, state, rows = self.task, self.terms, self.state, self.task.rows
         if self.scores is not None:
             self._begin(self.scores)
             self.scores = None
+        places = places or min(max(rows.shape[0] // _STEPS, _LEAST), _MOST)
         most, done = int(max(min(places, self.passes_left), 1)), 0
         while done < most and state[_DONE] < 1.0 and state[_COUNT] < _MOST_FREE:
             task.deadline.check()
