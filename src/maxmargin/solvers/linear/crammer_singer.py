@@ -245,17 +245,7 @@ def _scores(data, indices, indptr, width, i, W, classes, n, out):
     else:
         for k in range(np.uint64(n)):
             out[k] = 0.0
-        first, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
-        while end - first >= np.uint64(4):  # sums are read and written once for four features (an eighth less)
-            second, third, fourth = first + np.uint64(1), first + np.uint64(2), first + np.uint64(3)
-            x, f = data[first], np.uint64(indices[first])
-            y, g = data[second], np.uint64(indices[second])
-            z, h = data[third], np.uint64(indices[third])
-            u, m = data[fourth], np.uint64(indices[fourth])
-            for k in range(np.uint64(n)):
-                out[k] += x * W[f, k] + y * W[g, k] + z * W[h, k] + u * W[m, k]
-            first += np.uint64(4)
-        for q in range(first, end):
+        for q in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
             value, f = data[q], np.uint64(indices[q])
             for k in range(np.uint64(n)):
                 out[k] += value * W[f, k]
