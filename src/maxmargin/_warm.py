@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .kernels import Kernel
+from .problem import Certificate
 from .solvers.base import WarmStart
 from .solvers.kernel.row_cache import KernelValues
 from .solvers.linear.folding import Folded, fold
@@ -140,12 +141,11 @@ class End(NamedTuple):
     @property
     def start(self) -> WarmStart:
         """Where the next problem is to begin."""
-        return WarmStart(self.w, beta=self.beta, solver=self.solver, passes=self.passes)
+        return WarmStart(self.w, beta=self.beta, solver=self.solver, passes=self.passes, C=self.C)
 
     def tell(self, task: LinearTask) -> None:
         """What is known already."""
         task.known, task.sums = (self.w[: task.rows.shape[1]], self.products), self.sums
-        task.growth = task.C / self.C
 
 
 class _Kept(NamedTuple):
@@ -154,6 +154,8 @@ class _Kept(NamedTuple):
     w: tuple[Reals, ...]
     beta: Reals
     solver: str
+    passes: int
+    C: float
     products: Reals | None
 
 
@@ -183,15 +185,16 @@ class Ends:
         before = self.before
         if before is None or before.by_kernel != self.by_kernel or of not in before.ends:
             return None
-        w, beta, solver, products = before.ends[of]
+        w, beta, solver, passes, C, products = before.ends[of]
         if sum(map(len, w)) != n_weights:  # with another intercept or other features
             return None
         if before.n != self.n:
             return None if self.by_kernel else WarmStart(np.concatenate(w))
         mine = beta[rows]
         return WarmStart(
-            np.concatenate([mine, *w] if self.by_kernel else w), beta=mine, solver=solver, products=products
-        )
+            np.concatenate([mine, *w] if self.by_kernel else w),
+            beta=mine, solver=solver, passes=passes, C=C, products=products,
+        )  # fmt: skip
 
     def known_start(self) -> End | None:
         """The end of the next linear problem on all rows, in the fit before to the same data."""
@@ -203,11 +206,11 @@ class Ends:
         rows: Ints,
         w: tuple[Reals, ...],
         beta: Reals,
-        solver: str,
+        by: Certificate | WarmStart,
         of: Hashable = (),
         products: Callable[[Reals], Reals] | None = None,
     ) -> None:
-        """The end of a problem on these rows, and its solver.
+        """The end of a problem on these rows, and what says how it was solved, with which ``C``.
 
         ``w`` are the weights, in pieces that follow one another; of a kernel machine they are the thresholds, and
         ``products`` gives ``K beta`` of a problem on all rows.
@@ -216,7 +219,8 @@ class Ends:
             return
         everywhere = np.zeros(self.n)
         everywhere[rows] = beta
-        self.ends[of] = _Kept(w, everywhere, solver, products(beta) if self.same and products is not None else None)
+        known = products(beta) if self.same and products is not None else None
+        self.ends[of] = _Kept(w, everywhere, by.solver, by.passes, by.C, known)
 
     @property
     def products(self) -> list[Reals]:

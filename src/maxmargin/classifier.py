@@ -23,6 +23,8 @@ from ._partial_fit import Streams, can_stream, classes_of, for_streams, numbers_
 from ._warm import EncodedClasses, End, Ends
 from .data._mapped_rows import rows_of
 from .losses import MARGIN_LOSSES, Hinge, Logistic, MarginLoss, margin_loss
+from .problem import Certificate
+from .solvers.base import WarmStart
 from .solvers.kernel.task import KernelTask
 from .solvers.linear.folding import Folded, fold, near_origin
 from .solvers.linear.rows import Rows
@@ -124,7 +126,8 @@ class SVMClassifier(Classifier, KernelMachine):
         on unscaled features or for a large ``C``; with a kernel it is block SMO, which is for kernels only. Losses
         other than the hinge and its square are for Newton's method, or for ``"bundle"`` where they have kinks.
         ``"active_set"`` is for few rows with either of these two losses (:mod:`maxmargin.solvers.linear.active_set`);
-        ``"auto"`` takes it on a path over ``C`` where few rows change their part.
+        ``"auto"`` takes it after a fit with another ``C``, on a path or by ``warm_start``, where few rows change their
+        part.
         ``"bundle"``, ``"one_slack"`` (cutting planes, without a search for better ones), ``"gradient_descent"``,
         ``"subgradient"`` and ``"pegasos"`` are for linear machines with any loss (:mod:`maxmargin.solvers.bundle`,
         :mod:`maxmargin.solvers.subgradient`), ``"projected_gradient"`` is for the hinge and its square, linear or not,
@@ -451,7 +454,7 @@ class SVMClassifier(Classifier, KernelMachine):
                 if ends.same and part is None:
                     ends.known.append(End.of(result, folded))
                 else:
-                    ends.keep(places, (coef[k], own), result.dual_point.beta, result.certificate.solver, keys[k])
+                    ends.keep(places, (coef[k], own), result.dual_point.beta, result.certificate, keys[k])
                 changes.append(self._hard_margin(result))
                 duals.append(dual_of(result, folded.rows.shape[1], part))
                 result.release()
@@ -501,7 +504,7 @@ class SVMClassifier(Classifier, KernelMachine):
             # sparse rows are not folded: weights of features that are in no row now are kept as well
             folded = near_origin(Rows(X)) if data.free else Folded(Rows(X), d)
             beta = np.zeros(len(places)) if warm.beta is None else warm.beta
-            ends.keep(places, (warm.w,), beta, warm.solver, key)
+            ends.keep(places, (warm.w,), beta, warm, key)
         else:
             return None
         return folded, as_begun(self._linear_task(folded, terms, weight, signs=True, warm=warm, known=known), last)
@@ -531,14 +534,14 @@ class SVMClassifier(Classifier, KernelMachine):
                 values=data.values if part is None and not nu else None,
             )  # fmt: skip
 
-        def take(k: int, result: Result, solver: str) -> None:
+        def take(k: int, result: Result, by: Certificate | WarmStart) -> None:
             """Coefficients and thresholds of a problem, for scores and for the next fit."""
             rows = np.arange(len(order)) if problems[k][0] is None else problems[k][0]
             assert rows is not None
             found, thresholds = result.w[: len(rows)], result.w[len(rows) :]
             run: Any = result._run
             products = run.task.products if problems[k][0] is None and run is not None else None
-            ends.keep(order[rows], (thresholds,), found, solver, keys[k], products)
+            ends.keep(order[rows], (thresholds,), found, by, keys[k], products)
             if self.nu is None:
                 beta[k, rows], intercept[k] = found, self._intercept_of(found, thresholds)
             else:
@@ -551,7 +554,7 @@ class SVMClassifier(Classifier, KernelMachine):
         with held_back(results):
             for k in range(len(problems)):
                 result = self._fit_kernel(posed(k), solver)
-                take(k, result, result.certificate.solver)
+                take(k, result, result.certificate)
                 changes.append(self._hard_margin(result))
                 result.release()
                 results.append(result)
@@ -567,7 +570,7 @@ class SVMClassifier(Classifier, KernelMachine):
                 results.append(left_out(task.terms, task.weight, task.n_weights, last, bounded=bounded))
             else:
                 results.append(as_begun(task, last))
-                take(k, results[k], task.warm.solver)
+                take(k, results[k], task.warm)
             changes.append(None)
         bounded_together(results)
         self.intercept_, self._form = intercept, self._form_asked

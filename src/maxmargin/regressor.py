@@ -335,7 +335,7 @@ default="epsilon_insensitive"
         if ends.same:
             ends.known.append(End.of(result, folded))
         else:
-            ends.keep(data.order, (self.coef_, own), result.dual_point.beta, result.certificate.solver)
+            ends.keep(data.order, (self.coef_, own), result.dual_point.beta, result.certificate)
         dual = dual_of(result, folded.rows.shape[1])
         result.release()  # before more is made
         self._keep_dual(data.order, [dual])
@@ -364,7 +364,7 @@ default="epsilon_insensitive"
             result = self._fit_kernel(task, solver)
             self.intercept_ = 0.5 * float(result.w[n] + result.w[n + 1])
             self.epsilon_ = max(0.5 * float(result.w[n] - result.w[n + 1]), 0.0)
-        ends.keep(order, (result.w[n:],), result.w[:n], result.certificate.solver, products=task.products)
+        ends.keep(order, (result.w[n:],), result.w[:n], result.certificate, products=task.products)
         self._keep_support(kernel, X, order, result.w[None, :n])
         if "coef_" in vars(self):
             self.coef_ = self.coef_[0]

@@ -190,6 +190,23 @@ def test_a_path_downwards_and_one_that_leaves_it(tol: float, monkeypatch: pytest
     assert all(found.status.ok for found in path.certificates)
 
 
+@pytest.mark.parametrize("multi_class", ["ovr", "ovo"])
+def test_a_warm_start_with_another_C_goes_by_it(multi_class: str) -> None:
+    X, y = load_iris(return_X_y=True)
+    model = SVMClassifier(30.0, multi_class=multi_class, warm_start=True, random_state=0).fit(X, y)
+    model.set_params(C=60.0).fit(X, y)
+    assert model.solver_ == "active_set"
+    best = SVMClassifier(60.0, multi_class=multi_class, tol=1e-7).fit(X, y).certificate_
+    assert best.dual * (1 - 1e-9) <= model.certificate_.primal <= best.primal * (1 + 1.1e-3)
+    # other data, of which the start says nothing
+    rng = np.random.default_rng(0)
+    other = rng.permutation(y)
+    model.set_params(C=50.0).fit(X, other)
+    best = SVMClassifier(50.0, multi_class=multi_class, tol=1e-7, max_passes=100_000).fit(X, other).certificate_
+    assert model.certificate_.status.ok
+    assert best.dual * (1 - 1e-9) <= model.certificate_.primal <= best.primal * (1 + 1.1e-3)
+
+
 def test_numbers_that_are_lost_lead_to_the_usual_way(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = cancer()
 

@@ -45,6 +45,8 @@ class WarmStart:
         Name of the algorithm that ended there.
     passes : int
         How many it took, where that is known.
+    C : float
+        Of the earlier fit; 0 where it is not known.
     products : float64 array of shape (n,) or None
         Of a kernel machine on the very same points ``K`` times the coefficients, if known.
     """
@@ -54,6 +56,7 @@ class WarmStart:
     beta: Reals | None = None
     solver: str = ""
     passes: int = 0
+    C: float = 0.0
     products: Reals | None = None
 
 

@@ -56,8 +56,6 @@ class LinearTask:
         Whether the task loss is a wrong sign, at the cost of a score of 0 (classification); else it is the loss itself.
     known : tuple of two float64 arrays, or None
         Weights of the features to begin with, and their products with the rows, where these are at hand.
-    growth : float
-        ``C`` over that of the problem to begin with, where that differs by it alone; else 1.
     dual_point : DualPoint
         The highest one that :meth:`from_dual` has met; at first 0.
     """
@@ -80,7 +78,6 @@ class LinearTask:
     c: Reals = field(init=False)
     dual_point: DualPoint = field(init=False, repr=False)
     known: tuple[Reals, Reals] | None = field(default=None, init=False, repr=False)
-    growth: float = field(default=1.0, init=False)
     last: tuple[Reals, Reals] | None = field(default=None, init=False, repr=False)
     sums: tuple[Reals, Reals] | None = field(default=None, init=False, repr=False)
 
@@ -97,8 +94,15 @@ class LinearTask:
         return self.rows.shape[1] + (self.intercept != "none")
 
     @property
+    def growth(self) -> float:
+        """``C`` over that of the problem to begin with; 1 where there is none."""
+        before = 0.0 if self.warm is None else self.warm.C
+        growth = self.C / before if before > 0.0 else 1.0
+        return growth if 0.0 < growth < math.inf else 1.0
+
+    @property
     def moved(self) -> bool:
-        """Whether the problem to begin with differs by its ``C`` alone."""
+        """Whether the problem to begin with differs by its ``C``."""
         return self.growth != 1.0
 
     @cached_property
