@@ -140,9 +140,7 @@ class Machine(MarginEstimator):
 
         Where the end of a problem on the same rows is ``known`` it begins there.
         """
-        if known is not None:
-            warm = known.start
-        elif warm is not None:
+        if warm is not None:
             warm = replace(warm, w=folded.folded(warm.w))
         rng = np.random.default_rng(self._seed())
         task = LinearTask(
@@ -150,7 +148,7 @@ class Machine(MarginEstimator):
             name=type(self).__name__, signs=signs, warm=warm,
         )  # fmt: skip
         if known is not None:
-            known.tell(task)
+            known.begin(task)
         return task
 
     def _take_over(self, results: list[Result]) -> None:

@@ -125,7 +125,8 @@ class SVMClassifier(Classifier, KernelMachine):
         ``"auto"`` begins with coordinate ascent and goes over to the interior point method where that is shorter, as
         on unscaled features or for a large ``C``; with a kernel it is block SMO, which is for kernels only. Losses
         other than the hinge and its square are for Newton's method, or for ``"bundle"`` where they have kinks.
-        ``"active_set"`` is for few rows with either of these two losses (:mod:`maxmargin.solvers.linear.active_set`);
+        ``"active_set"`` is for some hundred rows with either of these two losses and features of similar scales
+        (:mod:`maxmargin.solvers.linear.active_set`; each change of a row's part counts as a pass);
         ``"auto"`` takes it after a fit with another ``C``, on a path or by ``warm_start``, where few rows change their
         part.
         ``"bundle"``, ``"one_slack"`` (cutting planes, without a search for better ones), ``"gradient_descent"``,
@@ -452,7 +453,7 @@ class SVMClassifier(Classifier, KernelMachine):
                 own = folded.intercept(result.w)
                 intercept[k] = own.sum()  # of one, or none
                 if ends.same and part is None:
-                    ends.known.append(End.of(result, folded))
+                    ends.known.append(End.of(result, folded, known))
                 else:
                     ends.keep(places, (coef[k], own), result.dual_point.beta, result.certificate, keys[k])
                 changes.append(self._hard_margin(result))

@@ -6,10 +6,12 @@ place to the next where a variable comes to a bound or leaves one. So it is foll
 Hastie, Rosset, Tibshirani and Zhu (JMLR 2004) follow it over ``C``. Source: Best (1996); Ferreau, Bock and Diehl (Int.
 J. Robust Nonlinear Control 2008), the online active set strategy.
 
-From a fit with another ``C`` a dozen places or two are met on small sets, and from nothing about as many as there are
-rows (measured). Each costs a product with all rows and ``k^2`` operations, where ``k`` variables are free: no more than
-there are features, as a rule. What rounding and a small ridge on the free variables have left is taken away by another
-round, from the point that was found. Memory beyond the data: ``k^2``, and a dozen numbers for each term.
+From a fit with another ``C`` a dozen places or two are met on small sets; from nothing some tenths of the number of
+rows up to a few times as many, and more where labels are noise (measured). They count as passes. Each costs a product
+with all rows and ``k^2`` operations, where ``k`` variables are free: no more than there are features, as a rule. What
+rounding and a small ridge on the free variables have left is taken away by another round, from the point that was
+found; where features are of very unlike scales that may end in a standstill. Memory beyond the data: ``k^2``, and a
+dozen numbers for each term.
 """
 
 from __future__ import annotations
@@ -35,12 +37,15 @@ Ints = NDArray[np.int64]
 # Added to the diagonal of free variables, over the largest squared norm of a row: one that serves, others for rounds
 # after one in vain.
 _RIDGES = 1e-10, 1e-12, 1e-8, 1e-14
-_AT_BOUND = 1e-9  # variables that are so near to a bound are at it
+_AT_BOUND, _ROUNDING = 1e-9, 1e-14  # variables that are so near to the upper bound, or to 0, are there
 _NOTHING = 1e-12  # a slope that is so small beside what it is made of is rounding
 _APART = 1e-2  # of the mean margin: errors that nothing else tells apart
 _OPERATIONS = 1e7  # between two looks at the clock
 _STEPS, _LEAST, _MOST = 20, 4, 100  # steps for as many places as there are rows, and bounds of the places in one
 _LONGEST = 20  # places in a round, over the number of variables
+# places at one point of the way, beyond as many as there were free variables: it goes round in circles
+_STILL = 50
+_SLIGHT = 1e-4  # of the mean margin: what that ridge may take from it at the largest bound
 _MOST_FREE = 4000  # free variables: a factor of 0.13 GB, and twice that while it grows
 _TOGETHER = 64  # of them become free between two looks at the clock
 
@@ -235,10 +240,14 @@ class ActiveSetRun(Run):
         if task.intercept == "penalized":
             self.state[_CONSTANT] = task.scale
         self.norm2 = task.rows.squared_norms
+        self.size = (float(self.norm2.max()) + self.state[_CONSTANT] ** 2) or 1.0
+        if self.bounded:
+            slight = _SLIGHT * float(np.abs(self.terms.margin).mean()) / float(self.terms.upper.max())
+            self.size = min(self.size, slight / _RIDGES[0]) or self.size
         self.a = np.ascontiguousarray(start)
         self.best = self.a.copy()
         self.point = np.zeros(task.n_weights) if task.warm is None else task.warm.w
-        self.rounds, self.places = 0, 0
+        self.rounds, self.places, self.total, self.still = 0, 0, 0, 0
         self.base = (0, 0.0)  # places, and the share of the way done, where there were no extra variables any more
         self.lowest, self.in_vain = math.inf, 0
         self.w = np.zeros(task.rows.shape[1] + 1)
@@ -261,7 +270,7 @@ class ActiveSetRun(Run):
         """Scores as the point makes them, free of what rounding has added on the way."""
         task, terms, state, a = self.task, self.terms, self.state, self.a
         top, d = terms.upper, task.rows.shape[1]
-        a[a <= _AT_BOUND * np.minimum(top, a.max())] = 0.0
+        a[a <= _ROUNDING * np.minimum(top, a.max())] = 0.0
         full = a >= (1.0 - _AT_BOUND) * top
         a[full] = top[full]
         beta = terms.beta(a)
@@ -285,8 +294,7 @@ class ActiveSetRun(Run):
         self.error = np.where(self.where == _FREE, -slope, np.where(self.where == _LOW, low, high))
         self.slope = np.where(self.where == _FREE, 0.0, slope + self.error)
         self.change = np.zeros_like(self.slope)
-        size = max(float(self.norm2.max()) + state[_CONSTANT] ** 2, 1e-300)
-        state[_DONE], state[_DAMPING] = 0.0, _RIDGES[self.in_vain] * size
+        state[_DONE], state[_DAMPING] = 0.0, _RIDGES[self.in_vain] * self.size
         inside = np.flatnonzero(self.where == _FREE)
         state[_COUNT] = 0.0
         if len(inside) >= len(self.free):
@@ -298,7 +306,8 @@ class ActiveSetRun(Run):
                 rows.data, rows.indices, rows.indptr, rows.shape[1], terms.sign, self.norm2, terms.ridge,
                 inside[first : first + _TOGETHER], self.free, self.factor, self.room, state,
             )  # fmt: skip
-        self.places, self.base = 0, (0, 0.0)
+        self.places, self.still, self.base = 0, 0, (0, 0.0)
+        self.patience = _STILL + len(inside)
         self.rounds += 1
 
     @property
@@ -321,7 +330,7 @@ class ActiveSetRun(Run):
             self._begin(self.scores)
             self.scores = None
         places = places or min(max(rows.shape[0] // _STEPS, _LEAST), _MOST)
-        most, done = int(max(min(places, self.passes_left), 1)), 0
+        most, done, before = int(max(min(places, self.passes_left), 1)), 0, float(state[_DONE])
         while done < most and state[_DONE] < 1.0 and state[_COUNT] < _MOST_FREE:
             task.deadline.check()
             if state[_COUNT] == len(self.free):
@@ -332,9 +341,12 @@ class ActiveSetRun(Run):
                 task.intercept == "free", self.a.reshape(-1), self.w, self.slope, self.error, self.change, self.where,
                 self.free, self.factor, self.room, state, chunk,
             )  # fmt: skip
-        self.places += done
+        self.places, self.total = self.places + done, self.total + done
+        self.still = self.still + done if state[_DONE] <= before + _NOTHING else 0
         if self._extra > 0.0:
             self.base = self.places, float(state[_DONE])
+        if self.still > self.patience and done < self.passes_left:  # another round has other errors to begin with
+            return self._end(done + 1)
         on_the_way, passes = state[_DONE] < 1.0, max(done, 1)
         if on_the_way or (done and done >= self.passes_left):
             left = 1.0 - float(state[_DONE])
@@ -372,7 +384,7 @@ class ActiveSetRun(Run):
             dual -= abs(self.state[_SHIFT] * left * self.state[_EXCESS])
         if not math.isfinite(primal - dual):  # where rounding has taken over
             return Step(passes, math.inf, 0.0)
-        return Step(passes, max(primal - dual, 0.0), dual)
+        return Step(passes, float(max(primal - dual, 0.0)), float(dual))
 
     def dual(self) -> float:
         self.point, value = self.task.from_dual(self.a)

@@ -25,7 +25,7 @@ __all__ = ["following"]
 
 Reals = NDArray[np.float64]
 _LOOK = 8  # places between two looks at what is promised
-_ROUNDS = 3
+_ROUNDS = 2
 # Shares of what the usual way costs: for the factor of the first free variables, and for those of hinges that are more
 # than the weights, each of which takes a place before anything else happens.
 _SET_UP, _EXTRA = 0.2, 0.125
@@ -34,7 +34,7 @@ _SET_UP, _EXTRA = 0.2, 0.125
 # each row. Of a place whatever the rows are. (Operations, measured on sets of some hundred to some thousand rows.)
 _ITERATIONS, _ITERATION, _OF_NUMBER, _OF_PAIR = 9.0, 7e5, 12.0, 0.25
 _VISIT, _VISIT_ROW = 6.0, 10.0
-_PLACE = 5e3
+_PLACE = 1.2e4
 
 
 def following(task: LinearTask, otherwise: Callable[[LinearTask], Run]) -> Run:
@@ -89,7 +89,7 @@ class _Following(Run):
             self.label, self.reason = run.label, run.reason
             return step
         step = run.advance(_LOOK)
-        late = not step.ready and run.places + run.ahead > self.reach
+        late = not step.ready and run.total + run.ahead > self.reach
         if late or step.settled or run.rounds > _ROUNDS:
             self.change_way()
         if not step.ready:  # no look on the way: its end is near

@@ -74,10 +74,10 @@ class Newton:
 class _Point:
     """Weights with scores, gradient, the dual point, and the values of both problems there."""
 
-    def __init__(self, task: LinearTask, w: Reals, scores: Reals) -> None:
-        """The free intercept is made the best one first."""
+    def __init__(self, task: LinearTask, w: Reals, scores: Reals, *, settled: bool = True) -> None:
+        """The free intercept is made the best one first, or else the dual value is too high where it is not."""
         terms, d = task.terms, task.rows.shape[1]
-        if task.intercept == "free":
+        if task.intercept == "free" and settled:
             shift = best_intercept(terms, scores)
             w, scores = w.copy(), scores + shift
             w[d] += shift
@@ -101,9 +101,18 @@ class NewtonRun(Run):
     def __init__(self, task: LinearTask) -> None:
         self.task = task
         w = np.zeros(task.n_weights)
-        if task.warm is not None and task.objective(task.warm.w) <= task.objective(w):  # elsewhere it may be infinite
+        nothing = float(task.terms.cost(np.zeros(task.rows.shape[0])).sum())
+        if task.warm is not None and task.objective(task.warm.w) <= nothing:  # elsewhere it may be infinite
             w = np.array(task.warm.w, np.float64)
-        self.at = _Point(task, w, task.scores(w))
+        scores = task.scores(w)
+        self.at = _Point(task, w, scores, settled=not task.moved)
+        # after a fit with another C a look at where it begins is for one that may be good enough
+        self.cheap_passes = self.at.primal - self.at.dual > task.tol * abs(self.at.primal)
+        if task.moved:
+            if self.cheap_passes:
+                self.at.dual = -np.inf
+            else:
+                self.at = _Point(task, w, scores)
         self.best, self.highest = self.at, self.at
         self.most = _products_for_matrix(task)
         self.by_matrix = False
@@ -159,7 +168,7 @@ class NewtonRun(Run):
     def dual(self) -> float:
         """Recomputed from the dual point; the weights stay the best ones met."""
         a = self.highest.a
-        return self.task.from_dual(a)[1]
+        return self.task.from_dual(a, answer=False)[1]
 
 
 def _products_for_matrix(task: LinearTask) -> float:

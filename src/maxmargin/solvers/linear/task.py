@@ -231,11 +231,12 @@ class LinearTask:
         self._remember(best[0][:d], best[1])
         return best[0]
 
-    def from_dual(self, a: Reals, radius: float | None = None) -> tuple[Reals, float]:
+    def from_dual(self, a: Reals, radius: float | None = None, *, answer: bool = True) -> tuple[Reals, float]:
         """Weights of a dual point, with the best intercept there is for them, and the dual value.
 
         Where the intercept is free the point is made feasible first, see :meth:`~maxmargin.terms.Terms.balanced`. With
-        a ``radius`` the problem is that of the loss alone over ``penalty(w) <= radius^2 / 2``.
+        a ``radius`` the problem is that of the loss alone over ``penalty(w) <= radius^2 / 2``. Where the weights are no
+        ``answer`` a free intercept of theirs is 0.
         """
         if self.intercept == "free":
             a = self.terms.balanced(a)
@@ -249,7 +250,7 @@ class LinearTask:
             value -= radius * length
             share = radius / length if length > 0.0 else 0.0
             beta, w = share * beta, share * w
-        if self.intercept == "free":
+        if self.intercept == "free" and answer:
             w[-1] = best_intercept(self.terms, self.products(w[:-1]))
         if value > self.dual_point.value:
             self.dual_point = DualPoint(value, beta, w)
