@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import time
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ from maxmargin import (
     SVMClassifier,
     SVMRanker,
     SVMRegressor,
+    compare,
     compare_solvers,
 )
 from maxmargin.compare import solver_names
@@ -124,3 +127,21 @@ def test_regression_and_weights() -> None:
     assert found.runs[0].certificate is not None
     assert found.runs[0].certificate.primal == pytest.approx(expected.certificate_.primal, rel=1e-6)
     assert found.runs[0].test_loss == pytest.approx(np.abs(expected.predict(data) - values).mean(), rel=1e-3)
+
+
+def test_seconds_are_those_of_a_fit_that_compiles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled, fits = [0.0], [0]
+    monkeypatch.setattr(compare, "compiling_seconds", lambda: compiled[0])
+
+    def fit(model: Any) -> None:
+        fits[0] += 1
+        if fits[0] == 1:
+            compiled[0] += 5.0
+
+    assert compare._timed(SVMClassifier(), fit) < 1.0
+    assert fits == [2]
+    compare._timed(SVMClassifier(), fit)
+    assert fits == [3]
+    monkeypatch.setattr(compare, "compiling_seconds", lambda: time.perf_counter())  # for ever
+    compare._timed(SVMClassifier(), fit)
+    assert fits == [5]
