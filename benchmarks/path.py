@@ -21,6 +21,7 @@ ROUNDS, LONG = 3, 10.0  # of path and fits by turns in one process, no more afte
 PROBLEMS: dict[str, tuple[int | None, dict[str, Any], float]] = {
     "a9a": (None, {}, 1 / 3),
     "a9a_squared_hinge": (None, {"loss": "squared_hinge"}, 1 / 3),
+    "a9a_logistic": (None, {"loss": "logistic"}, 1 / 3),
     "satimage": (None, {}, 1 / 3),
     # kernel rows and certificates are shared, but pairs of variables take as many steps: at a large C nearly all change
     "satimage_rbf": (2000, {"kernel": "rbf"}, 1 / 3),
@@ -29,6 +30,8 @@ PROBLEMS: dict[str, tuple[int | None, dict[str, Any], float]] = {
     "sentence_polarity": (None, {}, 1 / 3),
     # so small that a fit takes a few milliseconds, much of it whatever the rows are
     "breast_cancer": (None, {}, 1 / 3),
+    "breast_cancer_squared_hinge": (None, {"loss": "squared_hinge"}, 1 / 3),
+    "breast_cancer_logistic": (None, {"loss": "logistic"}, 1 / 3),
     "breast_cancer_rbf": (None, {"kernel": "rbf"}, 1 / 3),
 }
 

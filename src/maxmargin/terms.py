@@ -115,10 +115,11 @@ class Terms(NamedTuple):
         """Whether costs have a derivative everywhere."""
         return self.squared
 
-    def wrong(self, scores: Reals) -> Reals:
+    def wrong(self, scores: Reals, cost: Reals | None = None) -> Reals:
         """Of every row whose score has not the sign of its first term the cost of a score of 0, else 0.
 
-        A wanted margin of 1 makes it the weight of the row: then this counts wrong signs.
+        A wanted margin of 1 makes it the weight of the row: then this counts wrong signs. The ``cost`` of the scores
+        need not be computed again where it is given.
         """
         rows = np.flatnonzero(self.sign[:, 0] * scores <= 0.0)
         out = np.zeros(self.n_rows)
@@ -129,6 +130,11 @@ class Terms(NamedTuple):
     def squared(self) -> bool:
         """Whether slacks are squared (all are, or none)."""
         return bool(self.ridge.flat[0] > 0.0) if self.ridge.size else False
+
+    @property
+    def nothing(self) -> float:
+        """Gain of the dual point 0."""
+        return 0.0
 
     def gain(self, a: Reals) -> float:
         """``sum_v (margin_v a_v - 1/2 ridge_v a_v^2)``."""
@@ -213,7 +219,8 @@ class LossTerms:
 
     def most_noise(self, size: float) -> float:
         """As in :class:`Terms`."""
-        return math.inf
+        steepest = max(map(abs, self.loss.slopes))
+        return _EPSILON * size * steepest * float(np.linalg.norm(self.c)) if steepest < math.inf else math.inf
 
     def noise(self, scores: Reals, sizes: Reals) -> float:
         """As in :class:`Terms`."""
@@ -240,10 +247,17 @@ class LossTerms:
         """Second derivative of the cost of every row, shape ``(n,)``."""
         return self._times_c(self.loss.curvature(self._margins(scores)))
 
-    def wrong(self, scores: Reals) -> Reals:
+    def wrong(self, scores: Reals, cost: Reals | None = None) -> Reals:
         """As in :class:`Terms`; never more than the cost, whatever the loss."""
-        at_zero = self.c * self.loss.value(np.zeros(self.n_rows))
-        return np.where(self._margins(scores) <= 0.0, np.minimum(at_zero, self.cost(scores)), 0.0)
+        at_zero = self.c * self.loss.value(np.zeros(1))
+        return np.where(
+            self._margins(scores) <= 0.0, np.minimum(at_zero, self.cost(scores) if cost is None else cost), 0.0
+        )
+
+    @property
+    def nothing(self) -> float:
+        """As in :class:`Terms`, or of the point nearest to it between the bounds."""
+        return -float(self.c.sum()) * float(self.loss.conjugate(np.clip(np.zeros(1), *self.loss.slopes))[0])
 
     def gain(self, a: Reals) -> float:
         """``-sum_i c_i conjugate(-a_i / c_i)`` for a point between the bounds."""

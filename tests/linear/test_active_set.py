@@ -225,3 +225,28 @@ def test_of_the_solver_objects() -> None:
     assert ActiveSet().name == "active_set"
     model = SVMClassifier(solver=ActiveSet(), random_state=0).fit(X, y)
     assert model.coef_.tolist() == SVMClassifier(solver="active_set", random_state=0).fit(X, y).coef_.tolist()
+
+
+def test_rows_of_zeros_and_a_huge_C() -> None:
+    for y in ([0, 1, 1], [0, 0, 1, 1]):
+        X = np.zeros((len(y), 2))
+        model = SVMClassifier(solver="active_set").fit(X, y)
+        assert model.certificate_.status.ok
+        assert model.certificate_.primal == pytest.approx(2.0 * min(np.bincount(y)), rel=1e-9)
+    tube = SVMRegressor(solver="active_set", epsilon=0.0).fit(np.zeros((3, 1)), [0.0, 1.0, 5.0])
+    assert tube.certificate_.primal == pytest.approx(5.0, rel=1e-6)
+    X = [[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]]
+    huge = SVMClassifier(1e9, solver="active_set", fit_intercept=False).fit(X, [0, 1, 1])
+    assert huge.certificate_.status.ok
+    assert huge.certificate_.primal == pytest.approx(1e9, rel=1e-6)  # of the row of zeros
+
+
+def test_circles_end() -> None:
+    """Counts have so many ties that places can follow each other for ever at one point of the way."""
+    rng = np.random.default_rng(0)
+    X = np.round(rng.standard_normal((1000, 5)))
+    y = X @ [1.0, 1.0, -1.0, 2.0, 0.5] + rng.standard_normal(1000) > 0
+    path = svm_path(X, y, random_state=0)
+    assert all(found.status.ok for found in path.certificates)
+    assert path.passes.max() < 250
+    assert path.models[-1].solver_ == "active_set"

@@ -20,6 +20,7 @@ from maxmargin.errors import DataError
 from maxmargin.kernels import make_kernel
 from maxmargin.plots import PathDisplay
 from maxmargin.solvers.kernel.row_cache import KernelValues
+from maxmargin.solvers.linear.newton import NewtonRun
 from maxmargin.solvers.linear.rows import Rows
 
 Reals = NDArray[np.float64]
@@ -388,3 +389,29 @@ def test_a_kernel_path_makes_one_sum_over_the_rows_for_each_fit(monkeypatch: pyt
     path = svm_path(X, SIGN, np.logspace(-3, 0, 12), kernel="rbf", gamma=0.4)
     assert all(found.status.ok for found in path.certificates)
     assert len(calls) <= len(path.Cs)
+
+
+def test_smooth_losses_begin_ahead_of_the_last_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Weights go on evenly with the logarithm of C: the start is far nearer to the optimum than where the last ended."""
+    starts: dict[float, float] = {}
+    begin = NewtonRun.__init__
+
+    def recorded(run: NewtonRun, task: Any) -> None:
+        if task.warm is not None:
+            starts[task.C] = task.objective(task.warm.w)
+        begin(run, task)
+
+    monkeypatch.setattr(NewtonRun, "__init__", recorded)
+    Cs = np.logspace(-2, 1, 10)
+    path = svm_path(X, SIGN, Cs, loss="logistic", **TIGHT)
+    for k in range(2, len(Cs)):
+        before, best = path.models[k - 1], path.certificates[k].dual
+        loss = np.logaddexp(0.0, -SIGN * before.decision_function(X)).sum()
+        last = 0.5 * float((before.coef_**2).sum()) + Cs[k] * float(loss)
+        assert starts[Cs[k]] - best < 0.3 * (last - best)
+    # a step of the grid that says nothing of the next one, and values met twice
+    irregular = svm_path(X, SIGN, [0.01, 0.0101, 5.0, 5.0, 1e3], loss="logistic", **TIGHT)
+    for C, found in zip(irregular.Cs, irregular.certificates, strict=True):
+        alone = SVMClassifier(C, loss="logistic", **TIGHT).fit(X, SIGN).certificate_
+        assert found.status.ok
+        assert found.primal == pytest.approx(alone.primal, rel=2e-6)

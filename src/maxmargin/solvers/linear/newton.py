@@ -35,6 +35,7 @@ _ONE_LOSS = ("HardMarginSVM", "OneClassSVM")  # without a parameter for it
 _FORCING = 0.2
 _MOST_PRODUCTS = 200
 _LEAST_PRODUCTS = 15
+_CHEAP_MATRIX = 1.5  # products
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,8 @@ class NewtonRun(Run):
                 self.at = _Point(task, w, scores)
         self.best, self.highest = self.at, self.at
         self.most = _products_for_matrix(task)
-        self.by_matrix = False
+        # near the optimum few products do not pay beside a matrix that costs as few, and many are worth less
+        self.by_matrix = task.moved and 0.5 * passes_for_matrix(task.rows) <= _CHEAP_MATRIX
         self.idle = 0
 
     def advance(self) -> Step:

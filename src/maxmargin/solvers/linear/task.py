@@ -83,8 +83,7 @@ class LinearTask:
 
     def __post_init__(self) -> None:
         self.examples = np.arange(len(self.weight))
-        nothing = self.terms.gain(np.zeros(self.terms.sign.shape))
-        self.dual_point = DualPoint(nothing, np.zeros(len(self.weight)), np.zeros(self.n_weights))
+        self.dual_point = DualPoint(self.terms.nothing, np.zeros(len(self.weight)), np.zeros(self.n_weights))
         with np.errstate(over="ignore"):  # refused by the outer loop
             self.c = self.C * self.weight
 
@@ -178,8 +177,9 @@ class LinearTask:
     def evaluate(self, w: Reals) -> Evaluation:
         """Losses and task losses of all rows, per unit of weight."""
         scores = self.scores(w)
-        slack = self.terms.cost(scores) / self.c
-        risk = self.terms.wrong(scores) / self.c if self.signs else slack
+        cost = self.terms.cost(scores)
+        slack = cost / self.c
+        risk = self.terms.wrong(scores, cost) / self.c if self.signs else slack
         return Evaluation(slack, risk, np.empty(0, np.int64))
 
     def fault(self, said: str, w: Reals) -> Exception:
