@@ -249,4 +249,3 @@ def test_circles_end() -> None:
     path = svm_path(X, y, random_state=0)
     assert all(found.status.ok for found in path.certificates)
     assert path.passes.max() < 250
-    assert path.models[-1].solver_ == "active_set"
