@@ -273,11 +273,13 @@ class ActiveSetRun(Run):
         a[a <= _ROUNDING * np.minimum(top, a.max())] = 0.0
         full = a >= (1.0 - _AT_BOUND) * top
         a[full] = top[full]
+        if task.intercept == "free":
+            a[:] = terms.balanced(a)
         beta = terms.beta(a)
-        self.w[:d] = task.rows.combined(beta)
+        self.w[:d] = task.sums_of(beta)
         state[_EXCESS] = float(beta.sum())
         self.w[d] = state[_CONSTANT] * state[_EXCESS]
-        scores = task.rows.scores(self.w[:d]) + state[_CONSTANT] * self.w[d]
+        scores = task.products(self.w[:d]) + state[_CONSTANT] * self.w[d]
         state[_SHIFT] = best_intercept(terms, scores) if task.intercept == "free" else 0.0
         return np.asarray(scores + state[_SHIFT])
 
