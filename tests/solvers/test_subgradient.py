@@ -747,3 +747,10 @@ def test_default_steps_with_momentum_are_as_long_together(loss: str, step: Any) 
         assert value * (1 - 1e-9) <= found <= max(bare, value) * 1.1
     given: Any = Subgradient(step, c=0.5, momentum=0.9).start(random_problem(8, "hinge", "free", 1.0).task())
     assert given.c == 0.5
+
+
+def test_who_has_no_derivative_is_told_what_to_do() -> None:
+    with pytest.raises(DataError, match=r"needs a loss with a derivative.*of a CustomLoss its bend"):
+        SVMClassifier(solver=Subgradient(variance_reduction=True)).fit([[0.0], [1.0]], [0, 1])
+    with pytest.raises(DataError, match=r"needs a loss with a derivative, which the largest violation.*leave it out"):
+        MulticlassSVM(solver=Subgradient(variance_reduction=True), penalize_intercept=True).fit([[0.0], [1.0]], [0, 1])

@@ -200,7 +200,10 @@ class _SubgradientRun(Run):
         self.bounds = Bounds(self.objective)
         smooth = self.objective.smooth
         if options.variance_reduction and not smooth:
-            raise DataError(f"{task.name}: variance_reduction needs a loss with a derivative, such as 'squared_hinge'")
+            such = ", such as 'squared_hinge' (of a CustomLoss its bend)"
+            if getattr(task, "oracle", None) is not None:
+                such = ", which the largest violation of an output has not: leave it out"
+            raise DataError(f"{task.name}: variance_reduction needs a loss with a derivative{such}")
         n = len(task.examples)
         self.size = min(int(options.batch), n)
         self.m = -(-n // self.size)
