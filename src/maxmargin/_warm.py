@@ -19,7 +19,6 @@ from .solvers.linear.folding import Folded, fold
 from .solvers.linear.rows import Rows
 from .solvers.linear.task import LinearTask
 from .solvers.loop import Result
-from .terms import Terms
 
 __all__ = ["Encoded", "EncodedClasses", "EncodedValues", "End", "Ends"]
 
@@ -147,7 +146,7 @@ class End(NamedTuple):
     def begin(self, task: LinearTask) -> None:
         """Let a problem on the same rows begin here, or further ahead; it need not compute again what is known."""
         w, products = self.w, self.products
-        if self.before is not None and not isinstance(task.terms, Terms):
+        if self.before is not None and task.terms.smooth:
             # of smooth losses the weights change evenly with the logarithm of C: the error of the start falls to a
             # tenth or less (measured)
             earlier, scores, C = self.before

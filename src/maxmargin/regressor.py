@@ -333,7 +333,7 @@ default="epsilon_insensitive"
         self.coef_ = folded.original(result.w, np.zeros(d))
         self.intercept_ = float(own.sum())  # of one, or none
         if ends.same:
-            ends.known.append(End.of(result, folded))
+            ends.known.append(End.of(result, folded, known))
         else:
             ends.keep(data.order, (self.coef_, own), result.dual_point.beta, result.certificate)
         dual = dual_of(result, folded.rows.shape[1])

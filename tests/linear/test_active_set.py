@@ -159,7 +159,7 @@ def test_a_path_goes_by_it_where_few_rows_change(loss: str) -> None:
     X, y = cancer()
     path = svm_path(X, y, 12, loss=loss, random_state=0)
     taken = [model.solver_ for model in path.models]
-    assert taken[-4:] == ["active_set"] * 4
+    assert taken[-4:] == ["active_set" if loss == "hinge" else "newton"] * 4
     assert taken[0] == "coordinate_ascent"
     assert "near" in path.models[-1].solver_reason_
     for C, found in zip(path.Cs, path.certificates, strict=True):

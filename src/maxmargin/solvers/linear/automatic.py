@@ -3,7 +3,8 @@
 Coordinate ascent comes first: its passes are cheap, and on most data a dozen suffice. From its progress it is seen how
 many more the tolerance would take; where they would cost more than an interior point method, that one takes over. The
 decision counts operations and never looks at a clock, so the same data always give the same model. From a fit with
-another ``C`` there may be a still shorter way, see :mod:`.following`.
+another ``C`` there may be a still shorter way: Newton's method for squares of hinges of few features, or see
+:mod:`.following`.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from .crammer_singer import CrammerSinger, MulticlassTask
 from .following import following
 from .interior_point import InteriorPoint
 from .multiclass_interior_point import MulticlassInteriorPoint
-from .newton import Newton
+from .newton import Newton, has_cheap_matrix
 from .normal_equations import passes_for_matrix
 from .row_basis import shortest
 from .task import LinearTask
@@ -84,12 +85,21 @@ class Automatic:
                 task, CrammerSinger(), MulticlassInteriorPoint(), budget, first_look=multiclass_first_look(task, budget)
             )
         if isinstance(task.terms, Terms):
-            return following(task, _usual)
+            return _beside_a_fit(task) if task.moved else _usual(task)
         if task.terms.smooth and type(task.terms.loss) not in (Logistic, Exponential):
             return Switching(task, Newton(), Bundle(), _OF_NEWTON, _OWN)
         run: Run = (Newton() if task.terms.smooth else Bundle()).start(task)
         run.reason = _OWN.reason if task.terms.smooth else "the loss has kinks and no sum of hinges"
         return run
+
+
+def _beside_a_fit(task: LinearTask) -> Run:
+    """From one with another ``C``."""
+    if task.terms.smooth and has_cheap_matrix(task.rows):
+        run: Run = Newton().start(task)
+        run.reason = "the fit before is near and the features are few"
+        return run
+    return following(task, _usual)
 
 
 def _usual(task: LinearTask) -> Run:

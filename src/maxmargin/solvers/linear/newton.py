@@ -23,12 +23,13 @@ from ..base import Run, Step
 from ..truncated import conjugate_gradients, line_minimum
 from .intercept import best_intercept
 from .normal_equations import normal_equations, passes_for_matrix
+from .rows import Rows
 from .task import LinearTask
 
 if TYPE_CHECKING:
     from ..kernel.task import KernelTask
 
-__all__ = ["Newton", "NewtonRun"]
+__all__ = ["Newton", "NewtonRun", "has_cheap_matrix"]
 
 Reals = NDArray[np.float64]
 _ONE_LOSS = ("HardMarginSVM", "OneClassSVM")  # without a parameter for it
@@ -116,8 +117,7 @@ class NewtonRun(Run):
                 self.at = _Point(task, w, scores)
         self.best, self.highest = self.at, self.at
         self.most = _products_for_matrix(task)
-        # near the optimum few products do not pay beside a matrix that costs as few, and many are worth less
-        self.by_matrix = task.moved and 0.5 * passes_for_matrix(task.rows) <= _CHEAP_MATRIX
+        self.by_matrix = task.moved and has_cheap_matrix(task.rows)
         self.idle = 0
 
     def advance(self) -> Step:
@@ -171,6 +171,11 @@ class NewtonRun(Run):
         """Recomputed from the dual point; the weights stay the best ones met."""
         a = self.highest.a
         return self.task.from_dual(a, answer=False)[1]
+
+
+def has_cheap_matrix(rows: Rows) -> bool:
+    """Whether the matrix costs about as much as a product or two: near the optimum it takes few iterations by it."""
+    return 0.5 * passes_for_matrix(rows) <= _CHEAP_MATRIX
 
 
 def _products_for_matrix(task: LinearTask) -> float:
