@@ -267,7 +267,7 @@ def svm_path(
                 f"svm_path has no parameter {name!r} for {task}; beside Cs it takes {', '.join(sorted(known))}"
             )
     base = machine(**parameters)
-    solver = base._check_machine()
+    base._check_machine()
     if margin is None:
         data = base._encoded(X, y, sample_weight)
     elif task == "classification":
@@ -282,7 +282,7 @@ def svm_path(
             found[k] = model = copy.copy(base)
             model.C = float(grid[k])
             ends = Ends(data.n, base._by_kernel, before, same=True)
-            results, changes = model._fit_all(data, solver, ends)
+            results, changes = model._fit_all(data, model._check_machine(), ends)
             # before the certificate is stored, which raises the Ctrl-C that was held back: who has one is whole
             norms[k], errors[k] = _norm_and_error(model, data, ends)
             model._keep_notes(tell_hard_margin(changes))
