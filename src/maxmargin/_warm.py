@@ -15,6 +15,7 @@ from .kernels import Kernel
 from .problem import Certificate
 from .solvers.base import WarmStart
 from .solvers.kernel.row_cache import KernelValues
+from .solvers.linear.active_set import ActiveSet
 from .solvers.linear.folding import Folded, fold
 from .solvers.linear.rows import Rows
 from .solvers.linear.task import LinearTask
@@ -113,9 +114,9 @@ class End(NamedTuple):
     before : tuple of two float64 arrays and a float, or None
         Weights, scores and ``C`` of the problem that this one began with.
     solver : str
-    passes : int
-        Of the run.
-    moved : float
+    usual : tuple of str and int
+        See :class:`~maxmargin.solvers.base.WarmStart`.
+    offset : float
         By how much the scores of the original rows are larger.
     """
 
@@ -126,8 +127,8 @@ class End(NamedTuple):
     C: float
     before: tuple[Reals, Reals, float] | None
     solver: str
-    passes: int
-    moved: float = 0.0
+    usual: tuple[str, int]
+    offset: float = 0.0
 
     @classmethod
     def of(cls, result: Result, folded: Folded, began: End | None = None) -> End:
@@ -140,20 +141,27 @@ class End(NamedTuple):
         return cls(
             result.w, products, beta, sums if known else None, task.C,
             None if began is None else (began.w, began.products, began.C), result.certificate.solver,
-            result.certificate.passes, folded.moved(result.w),
+            _usual(result.certificate, began), folded.moved(result.w),
         )  # fmt: skip
 
     def begin(self, task: LinearTask) -> None:
-        """Let a problem on the same rows begin here, or further ahead; it need not compute again what is known."""
-        w, products = self.w, self.products
-        if self.before is not None and task.terms.smooth:
-            # of smooth losses the weights change evenly with the logarithm of C: the error of the start falls to a
-            # tenth or less (measured)
+        """Let a problem on the same rows begin here; it need not compute again what is known."""
+        d = task.rows.shape[1]
+        task.warm = WarmStart(self.w, beta=self.beta, solver=self.solver, usual=self.usual, C=self.C)
+        task.known, task.sums = (self.w[:d], self.products), self.sums
+        if self.before is not None:
             earlier, scores, C = self.before
             step = _steps(task.C, self.C, C)
-            w, products = w + step * (w - earlier), products + step * (products - scores)
-        task.warm = WarmStart(w, beta=self.beta, solver=self.solver, passes=self.passes, C=self.C)
-        task.known, task.sums = (w[: task.rows.shape[1]], products), self.sums
+            task.ahead = (self.w + step * (self.w - earlier), self.products + step * (self.products - scores))
+
+
+def _usual(by: Certificate | WarmStart, earlier: End | _Kept | None) -> tuple[str, int]:
+    """Solver and passes of a fit, or of an earlier one where it went by the active-set method."""
+    if isinstance(by, WarmStart):
+        return by.usual
+    if by.solver == ActiveSet().name and earlier is not None:
+        return earlier.usual
+    return by.solver, by.passes
 
 
 def _steps(C: float, last: float, earlier: float) -> float:
@@ -168,7 +176,7 @@ class _Kept(NamedTuple):
     w: tuple[Reals, ...]
     beta: Reals
     solver: str
-    passes: int
+    usual: tuple[str, int]
     C: float
     products: Reals | None
 
@@ -199,7 +207,7 @@ class Ends:
         before = self.before
         if before is None or before.by_kernel != self.by_kernel or of not in before.ends:
             return None
-        w, beta, solver, passes, C, products = before.ends[of]
+        w, beta, solver, usual, C, products = before.ends[of]
         if sum(map(len, w)) != n_weights:  # with another intercept or other features
             return None
         if before.n != self.n:
@@ -207,7 +215,7 @@ class Ends:
         mine = beta[rows]
         return WarmStart(
             np.concatenate([mine, *w] if self.by_kernel else w),
-            beta=mine, solver=solver, passes=passes, C=C, products=products,
+            beta=mine, solver=solver, usual=usual, C=C, products=products,
         )  # fmt: skip
 
     def known_start(self) -> End | None:
@@ -234,10 +242,11 @@ class Ends:
         everywhere = np.zeros(self.n)
         everywhere[rows] = beta
         known = products(beta) if self.same and products is not None else None
-        self.ends[of] = _Kept(w, everywhere, by.solver, by.passes, by.C, known)
+        usual = _usual(by, None if self.before is None else self.before.ends.get(of))
+        self.ends[of] = _Kept(w, everywhere, by.solver, usual, by.C, known)
 
     @property
     def products(self) -> list[Reals]:
         """Scores of the rows without intercept by each problem, as far as they are known."""
         of_kernels = [end.products for end in self.ends.values() if end.products is not None]
-        return [end.products + end.moved if end.moved else end.products for end in self.known] or of_kernels
+        return [end.products + end.offset if end.offset else end.products for end in self.known] or of_kernels

@@ -285,9 +285,10 @@ def _run(
 ) -> SolverRun:
     model = clone(estimator).set_params(solver=solver)
     try:
-        # first a short fit, which loads most of the compiled code
-        _timed(clone(model).set_params(max_passes=2), fit)
-        seconds = _timed(model, fit)
+        short = clone(model).set_params(max_passes=2)  # which loads most of the compiled code
+        short._quiet = True
+        fit(short)
+        model, seconds = _timed(model, fit)
     except InseparableError:  # the data have no answer, whatever the solver
         raise
     except ValueError as error:
@@ -299,7 +300,7 @@ def _run(
         passes = 2
         while passes < certificate.passes:
             partial = clone(estimator).set_params(solver=solver, max_passes=passes)
-            spent = _timed(partial, fit)
+            partial, spent = _timed(partial, fit)
             points.append((int(partial.certificate_.passes), spent, test(partial)))
             passes *= 2
     loss = test(model)
@@ -307,18 +308,19 @@ def _run(
     return SolverRun(name, "", certificate, seconds, loss, list(model.history_), points)
 
 
-def _timed(model: Any, fit: Callable[[Any], None]) -> float:
-    """CPU seconds of a fit, whose early end is no surprise here; of another one where the first one compiled code."""
-    model._quiet = True
+def _timed(model: Any, fit: Callable[[Any], None]) -> tuple[Any, float]:
+    """The fit of a copy, whose early end is no surprise here, and its CPU seconds; once more where it compiled code."""
     seconds = 0.0
     for _ in range(2):
+        model = clone(model)
+        model._quiet = True
         wall, worked, began = time.perf_counter(), clock(), time.process_time()
         fit(model)
         seconds = time.process_time() - began
         compiled = (time.perf_counter() - wall) - (clock() - worked)
         if compiled <= _COMPILED * seconds:
             break
-    return seconds
+    return model, seconds
 
 
 def _test_loss(model: Any, X: Any, y: Any, more: Mapping[str, Any]) -> float:

@@ -249,3 +249,26 @@ def test_circles_end() -> None:
     path = svm_path(X, y, random_state=0)
     assert all(found.status.ok for found in path.certificates)
     assert path.passes.max() < 250
+
+
+@pytest.mark.parametrize("limit", [30, 50, 200])
+def test_a_path_needs_no_more_passes_than_it_may_take(limit: int) -> None:
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(500, 10))
+    y = X[:, 0] + rng.normal(size=500) > 0
+    path = svm_path(X, y, 20, random_state=0, max_passes=limit)
+    assert all(found.status.ok for found in path.certificates)
+    assert "active_set" in [model.solver_ for model in path.models]
+
+
+def test_a_start_that_is_a_bad_one_is_left() -> None:
+    """Coefficients of other rows: nearly all are inside their bounds, and none is where it should be."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(1000, 10))
+        y = X[:, 0] + 3 * rng.normal(size=1000) > 2
+        model = SVMClassifier(0.1, solver="active_set", warm_start=True, random_state=0).fit(X[:500], y[:500])
+        model.set_params(C=1.0).fit(X[500:], y[500:])
+        best = SVMClassifier(1.0, tol=1e-6).fit(X[500:], y[500:]).certificate_
+        assert model.certificate_.status.ok
+        assert best.dual * (1 - 1e-9) <= model.certificate_.primal <= best.primal * (1 + 1.1e-3)

@@ -415,3 +415,32 @@ def test_smooth_losses_begin_ahead_of_the_last_end(monkeypatch: pytest.MonkeyPat
         alone = SVMClassifier(C, loss="logistic", **TIGHT).fit(X, SIGN).certificate_
         assert found.status.ok
         assert found.primal == pytest.approx(alone.primal, rel=2e-6)
+
+
+@pytest.mark.parametrize("solver", ["auto", "newton", "gradient_descent"])
+@pytest.mark.parametrize("loss", ["logistic", "exponential"])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_fit_of_a_path_that_ends_early_is_no_worse_than_the_one_before(loss: str, solver: str) -> None:
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        rows = rng.normal(size=(300, 5))
+        rows[:3] *= 30
+        sign = np.where(rows[:, 0] + rng.normal(size=300) > 0, 1, -1)
+        for limit in (2, 3, 4):
+            path = svm_path(rows, sign, 8, loss=loss, max_passes=limit, solver=solver, random_state=0)
+            for k in range(1, 8):
+                before = path.models[k - 1]
+                margins = sign * before.decision_function(rows)
+                with np.errstate(over="ignore"):
+                    lost = np.logaddexp(0.0, -margins) if loss == "logistic" else np.exp(-margins)
+                start = 0.5 * float((before.coef_**2).sum()) + path.Cs[k] * float(lost.sum())
+                assert path.certificates[k].primal <= start * (1 + 1e-9), (seed, limit, k)
+
+
+def test_errors_are_those_of_the_model_where_a_path_is_stopped() -> None:
+    rows, y = load_iris(return_X_y=True)
+    for many in (10, 16, 25):
+        said = iter([False] * many + [True] * 1000)
+        path = svm_path(rows, y, np.logspace(-3, 0, 10), loss="logistic", callback=lambda *_, said=said: next(said))
+        for model, error in zip(path.models, path.training_errors, strict=True):
+            assert error == pytest.approx((model.predict(rows) != y).mean())

@@ -95,7 +95,7 @@ class CurveDisplay(Display):
                 look = dict(color=self._COLOURS[k % len(self._COLOURS)], markersize=4, linewidth=1.4)
                 shown = np.isfinite(x) & np.isfinite(y) & (not self.log or ((x > 0.0) & (y > 0.0)))
                 marks = self._MARKS[k % len(self._MARKS)]
-                every = max(len(x) // _MARKED, 1)
+                every = max(int(shown.sum()) // _MARKED, 1)
                 (handles[name],) = each.plot(x[shown], y[shown], marks, markevery=every, **look)
             each.set_title(short(title, 60), fontsize=11, parse_math=False)
             each.set_xlabel(self.xlabel, parse_math=False)

@@ -43,8 +43,8 @@ class WarmStart:
         Dual point of a plain machine: the coefficients of its rows. After a change of ``C`` it need not be feasible.
     solver : str
         Name of the algorithm that ended there.
-    passes : int
-        How many it took, where that is known.
+    usual : tuple of str and int
+        The same, and the passes it took, of the last fit that did not go by the active-set method.
     C : float
         Of the earlier fit; 0 where it is not known.
     products : float64 array of shape (n,) or None
@@ -55,7 +55,7 @@ class WarmStart:
     planes: Planes | None = None
     beta: Reals | None = None
     solver: str = ""
-    passes: int = 0
+    usual: tuple[str, int] = ("", 0)
     C: float = 0.0
     products: Reals | None = None
 

@@ -457,7 +457,7 @@ class _Loop:
 
     @property
     def _moved(self) -> bool:
-        """Whether the start is the end of a fit to the same data with another ``C``."""
+        """Whether the start is the end of a fit with another ``C``, most often to the same data."""
         return bool(getattr(self.task, "moved", False))
 
     def _evaluate(self, run: Run, status: Status = Status.CONVERGED, *, weights: Reals | None = None) -> Certificate:

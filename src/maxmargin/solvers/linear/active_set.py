@@ -43,10 +43,11 @@ _APART = 1e-2  # of the mean margin: errors that nothing else tells apart
 _OPERATIONS = 1e7  # between two looks at the clock
 _STEPS, _LEAST, _MOST = 20, 4, 100  # steps for as many places as there are rows, and bounds of the places in one
 _LONGEST = 20  # places in a round, over the number of variables
-# places at one point of the way, beyond as many as there were free variables: it goes round in circles
-_STILL = 50
+# places at one point of the way, and as many times more as variables were free, of which too many leave one by one,
+# others coming and going: beyond that it goes round in circles
+_STILL, _EACH_FREE = 50, 10
 _SLIGHT = 1e-4  # of the mean margin: what that ridge may take from it at the largest bound
-_MOST_FREE = 4000  # free variables: a factor of 0.13 GB, and twice that while it grows
+_MOST_FREE = 4000  # free variables: a factor of 0.13 GB, and half as much again while it grows
 _TOGETHER = 64  # of them become free between two looks at the clock
 
 _LOW, _FREE, _HIGH = 0, 1, 2
@@ -197,7 +198,7 @@ def _follow(
 
 @dataclass(frozen=True)
 class ActiveSet:
-    """Active-set method, for the hinge and its kin."""
+    """Active-set method, for the hinge, its kin and their squares."""
 
     @property
     def name(self) -> str:
@@ -247,9 +248,9 @@ class ActiveSetRun(Run):
         self.a = np.ascontiguousarray(start)
         self.best = self.a.copy()
         self.point = np.zeros(task.n_weights) if task.warm is None else task.warm.w
-        self.rounds, self.places, self.total, self.still = 0, 0, 0, 0
+        self.rounds, self.places, self.total, self.still, self.free_at_first = 0, 0, 0, 0, 0
         self.base = (0, 0.0)  # places, and the share of the way done, where there were no extra variables any more
-        self.lowest, self.in_vain = math.inf, 0
+        self.lowest, self.in_vain, self.afresh = math.inf, 0, False
         self.w = np.zeros(task.rows.shape[1] + 1)
         self.factor, self.free, self.room = np.zeros((0, 0)), np.zeros(0, np.int64), np.zeros((4, 0))
         self.scores: Reals | None = self._look()  # where the next round is to begin, as long as it has not
@@ -259,7 +260,7 @@ class ActiveSetRun(Run):
 
     def _grow(self, count: int) -> None:
         """Room for more than ``count`` free variables; those that there are stay."""
-        size = min(max(2 * count, 64), self.a.size + 1)
+        size = min(max(2 * count, 64), max(count, _MOST_FREE) + 1, self.a.size + 1)
         factor, free = np.zeros((size, size)), np.zeros(size, np.int64)
         room = np.zeros((4, max(size, self.task.rows.shape[1] + 1)))
         known = int(self.state[_COUNT])
@@ -309,7 +310,7 @@ class ActiveSetRun(Run):
                 inside[first : first + _TOGETHER], self.free, self.factor, self.room, state,
             )  # fmt: skip
         self.places, self.still, self.base = 0, 0, (0, 0.0)
-        self.patience = _STILL + len(inside)
+        self.free_at_first = len(inside)
         self.rounds += 1
 
     @property
@@ -347,7 +348,9 @@ class ActiveSetRun(Run):
         self.still = self.still + done if state[_DONE] <= before + _NOTHING else 0
         if self._extra > 0.0:
             self.base = self.places, float(state[_DONE])
-        if self.still > self.patience and done < self.passes_left:  # another round has other errors to begin with
+        if (
+            self.still > _STILL + _EACH_FREE * self.free_at_first and done < self.passes_left
+        ):  # another round has other errors to begin with
             return self._end(done + 1)
         on_the_way, passes = state[_DONE] < 1.0, max(done, 1)
         if on_the_way or (done and done >= self.passes_left):
@@ -370,7 +373,13 @@ class ActiveSetRun(Run):
             self.a[:] = self.best
             self.scores = self._look()
             step.passes += 1
-        step.settled = self.in_vain >= len(_RIDGES)
+        if self.in_vain >= len(_RIDGES):
+            if self.afresh or not self.a.any():
+                step.settled = True
+            else:  # the start was a bad one
+                self.afresh, self.in_vain = True, 0
+                self.a[:] = 0.0
+                self.scores = self._look()
         return step
 
     def _scores_on_the_way(self, left: float) -> Reals:

@@ -25,7 +25,8 @@ __all__ = ["following"]
 
 Reals = NDArray[np.float64]
 _LOOK = 8  # places between two looks at what is promised
-_ROUNDS = 2
+_ROUNDS = 2  # the second one is for what rounding has left
+_LEFT = 0.5  # of the passes that are left, which the usual way may need
 # Shares of what the usual way costs: for the factor of the first free variables, and for those of hinges that are more
 # than the weights, each of which takes a place before anything else happens.
 _SET_UP, _EXTRA = 0.2, 0.125
@@ -38,7 +39,7 @@ _PLACE = 1.2e4
 
 
 def following(task: LinearTask, otherwise: Callable[[LinearTask], Run]) -> Run:
-    """A run from a fit to the same data with another ``C``; ``otherwise`` begins one in the usual way."""
+    """A run from a fit with another ``C``, most often to the same data; ``otherwise`` begins one in the usual way."""
     terms = task.terms
     if not task.moved or task.warm is None or task.warm.beta is None or not isinstance(terms, Terms):
         return otherwise(task)
@@ -52,15 +53,16 @@ def following(task: LinearTask, otherwise: Callable[[LinearTask], Run]) -> Run:
 
 
 def _within_reach(task: LinearTask, free: int) -> float:
-    """How many places cost as much as the method that the fit before ended with; 0 where their set-up does.
+    """How many places cost as much as the method by which the last fit went that was not this one; 0 where set-up does.
 
     Coordinate ascent takes about as many passes again, interior point half of its iterations.
     """
     warm, rows = task.warm, task.rows
     assert warm is not None
     n, entries = rows.shape[0], float(rows.entries)
-    if warm.solver == CoordinateAscent().name:
-        usual = warm.passes * (_VISIT * entries + _VISIT_ROW * n)
+    solver, passes = warm.usual
+    if solver == CoordinateAscent().name:
+        usual = passes * (_VISIT * entries + _VISIT_ROW * n)
     else:
         usual = _ITERATIONS * (_ITERATION + (_OF_NUMBER + _OF_PAIR * task.n_weights) * entries)
     set_up = free * free * (entries / n + free / 3.0)
@@ -89,7 +91,8 @@ class _Following(Run):
             self.label, self.reason = run.label, run.reason
             return step
         step = run.advance(_LOOK)
-        late = not step.ready and run.total + run.ahead > self.reach
+        late = not step.ready and (run.total + run.ahead > self.reach or run.ahead > _LEFT * self.passes_left)
+        late |= run.still > _LOOK + run.free_at_first
         if late or step.settled or run.rounds > _ROUNDS:
             self.change_way()
         if not step.ready:  # no look on the way: its end is near

@@ -105,14 +105,14 @@ class NewtonRun(Run):
         w = np.zeros(task.n_weights)
         nothing = float(task.terms.cost(np.zeros(task.rows.shape[0])).sum())
         if task.warm is not None and task.objective(task.warm.w) <= nothing:  # elsewhere it may be infinite
-            w = np.array(task.warm.w, np.float64)
+            w = np.array(task.warm.w if (ahead := task.look_ahead()) is None else ahead, np.float64)
         scores = task.scores(w)
         self.at = _Point(task, w, scores, settled=not task.moved)
         # after a fit with another C a look at where it begins is for one that may be good enough
         self.cheap_passes = self.at.primal - self.at.dual > task.tol * abs(self.at.primal)
         if task.moved:
             if self.cheap_passes:
-                self.at.dual = -np.inf
+                self.at.dual = -np.inf  # with another intercept that counts as none
             else:
                 self.at = _Point(task, w, scores)
         self.best, self.highest = self.at, self.at

@@ -56,6 +56,8 @@ class LinearTask:
         Whether the task loss is a wrong sign, at the cost of a score of 0 (classification); else it is the loss itself.
     known : tuple of two float64 arrays, or None
         Weights of the features to begin with, and their products with the rows, where these are at hand.
+    ahead : tuple of two float64 arrays, or None
+        Weights that may be nearer to the optimum than those to begin with, as an earlier fit lets expect, and products.
     dual_point : DualPoint
         The highest one that :meth:`from_dual` has met; at first 0.
     """
@@ -78,6 +80,7 @@ class LinearTask:
     c: Reals = field(init=False)
     dual_point: DualPoint = field(init=False, repr=False)
     known: tuple[Reals, Reals] | None = field(default=None, init=False, repr=False)
+    ahead: tuple[Reals, Reals] | None = field(default=None, init=False, repr=False)
     last: tuple[Reals, Reals] | None = field(default=None, init=False, repr=False)
     sums: tuple[Reals, Reals] | None = field(default=None, init=False, repr=False)
 
@@ -101,7 +104,7 @@ class LinearTask:
 
     @property
     def moved(self) -> bool:
-        """Whether the problem to begin with differs by its ``C``."""
+        """Whether the fit to begin with had another ``C``; its data may have been others too."""
         return self.growth != 1.0
 
     @cached_property
@@ -169,6 +172,14 @@ class LinearTask:
             self._remember(w, self.rows.scores(w))
         assert self.last is not None
         return self.last[1]
+
+    def look_ahead(self) -> Reals | None:
+        """The weights ahead, if they are better than those to begin with; their products are at hand then."""
+        if self.ahead is None or self.warm is None:
+            return None
+        w, products = self.ahead
+        self._remember(w[: self.rows.shape[1]], products)
+        return w if self.objective(w) < self.objective(self.warm.w) else None
 
     def _remember(self, w: Reals, products: Reals) -> None:
         products.flags.writeable = False
