@@ -398,7 +398,8 @@ def test_smooth_losses_begin_ahead_of_the_last_end(monkeypatch: pytest.MonkeyPat
 
     def recorded(run: NewtonRun, task: Any) -> None:
         if task.warm is not None:
-            starts[task.C] = task.objective(task.warm.w)
+            ahead = task.look_ahead()
+            starts[task.C] = task.objective(task.warm.w if ahead is None else ahead)
         begin(run, task)
 
     monkeypatch.setattr(NewtonRun, "__init__", recorded)
