@@ -149,7 +149,7 @@ class End(NamedTuple):
         d = task.rows.shape[1]
         task.warm = WarmStart(self.w, beta=self.beta, solver=self.solver, usual=self.usual, C=self.C)
         task.known, task.sums = (self.w[:d], self.products), self.sums
-        if self.before is not None:
+        if self.before is not None and task.terms.smooth:
             earlier, scores, C = self.before
             step = _steps(task.C, self.C, C)
             task.ahead = (self.w + step * (self.w - earlier), self.products + step * (self.products - scores))

@@ -118,8 +118,8 @@ class Terms(NamedTuple):
     def wrong(self, scores: Reals, cost: Reals | None = None) -> Reals:
         """Of every row whose score has not the sign of its first term the cost of a score of 0, else 0.
 
-        A wanted margin of 1 makes it the weight of the row: then this counts wrong signs. The ``cost`` of the scores
-        need not be computed again where it is given.
+        A wanted margin of 1 makes it the weight of the row: then this counts wrong signs. Their ``cost`` is for
+        losses that need it, where it is at hand.
         """
         rows = np.flatnonzero(self.sign[:, 0] * scores <= 0.0)
         out = np.zeros(self.n_rows)

@@ -445,3 +445,19 @@ def test_errors_are_those_of_the_model_where_a_path_is_stopped() -> None:
         path = svm_path(rows, y, np.logspace(-3, 0, 10), loss="logistic", callback=lambda *_, said=said: next(said))
         for model, error in zip(path.models, path.training_errors, strict=True):
             assert error == pytest.approx((model.predict(rows) != y).mean())
+
+
+@pytest.mark.parametrize("seed", [66, 67, 69, 78, 108, 114])
+def test_squares_on_bad_scales_and_at_a_huge_C(seed: int) -> None:
+    """Newton's method, which small paths go by, finds no way there: another one takes over."""
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(20, 400)), int(rng.integers(1, 25))
+    rows = rng.standard_normal((n, d))
+    rows = rows * 10.0 ** rng.integers(-5, 5, d) if seed % 3 == 0 else np.round(rows) + 100.0
+    scores = rows @ rng.standard_normal(d) + 0.1 * rng.standard_normal(n)
+    sign = np.where(scores > np.median(scores), 1, -1)
+    path = svm_path(rows, sign, np.logspace(-4, 8, 7), loss="squared_hinge", random_state=0)
+    for C, found in zip(path.Cs, path.certificates, strict=True):
+        alone = SVMClassifier(C, loss="squared_hinge", random_state=0).fit(rows, sign).certificate_
+        assert found.status.ok or not alone.status.ok
+        assert max(found.dual - alone.primal, alone.dual - found.primal) <= 1e-9 * alone.primal

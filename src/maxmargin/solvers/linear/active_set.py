@@ -82,27 +82,9 @@ def _enter_all(data, indices, indptr, width, sign, norm2, ridge, chosen, free, f
 
 @compiled
 def _follow(
-    data,
-    indices,
-    indptr,
-    width,
-    sign,
-    upper,
-    ridge,
-    norm2,
-    equal,
-    a,
-    w,
-    slope,
-    error,
-    change,
-    where,
-    free,
-    factor,
-    room,
-    state,
-    most,
-):
+    data, indices, indptr, width, sign, upper, ridge, norm2, equal, a, w, slope, error, change, where, free, factor,
+    room, state, most,
+):  # fmt: skip
     """Go from place to place, ``most`` of them or until there is no room for another free variable; returns how many.
 
     ``slope`` is that of the negative dual of the problem whose margins are wrong, 0 for free variables; ``error`` is
@@ -348,9 +330,8 @@ class ActiveSetRun(Run):
         self.still = self.still + done if state[_DONE] <= before + _NOTHING else 0
         if self._extra > 0.0:
             self.base = self.places, float(state[_DONE])
-        if (
-            self.still > _STILL + _EACH_FREE * self.free_at_first and done < self.passes_left
-        ):  # another round has other errors to begin with
+        # another round has other errors to begin with
+        if self.still > _STILL + _EACH_FREE * self.free_at_first and done < self.passes_left:
             return self._end(done + 1)
         on_the_way, passes = state[_DONE] < 1.0, max(done, 1)
         if on_the_way or (done and done >= self.passes_left):

@@ -61,6 +61,9 @@ class First(NamedTuple):
 _SWEEPS = First(
     "coordinate ascent", "its passes are cheap and it converges fast here", "unscaled features or a large C"
 )
+_NEAR = First(
+    "Newton's method", "the fit before is near and the features are few", "curvature that vanishes, or a large C"
+)
 _OWN = First("Newton's method", "the loss is smooth and no sum of hinges", "curvature that vanishes, or a large C")
 
 
@@ -94,11 +97,10 @@ class Automatic:
 
 
 def _beside_a_fit(task: LinearTask) -> Run:
-    """From one with another ``C``."""
-    if task.terms.smooth and has_cheap_matrix(task.rows):
-        run: Run = Newton().start(task)
-        run.reason = "the fit before is near and the features are few"
-        return run
+    """From one with another ``C``; where that took an interior point method, Newton's may find no way."""
+    assert task.warm is not None
+    if task.terms.smooth and has_cheap_matrix(task.rows) and task.warm.solver != InteriorPoint().name:
+        return Switching(task, Newton(), InteriorPoint(), interior_point_in_passes(task), _NEAR)
     return following(task, _usual)
 
 

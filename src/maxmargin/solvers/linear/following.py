@@ -41,7 +41,7 @@ _PLACE = 1.2e4
 def following(task: LinearTask, otherwise: Callable[[LinearTask], Run]) -> Run:
     """A run from a fit with another ``C``, most often to the same data; ``otherwise`` begins one in the usual way."""
     terms = task.terms
-    if not task.moved or task.warm is None or task.warm.beta is None or not isinstance(terms, Terms):
+    if task.warm is None or task.warm.beta is None or not isinstance(terms, Terms):
         return otherwise(task)
     start = starting_point(task)
     free = int(((start > 0.0) & (start < terms.upper)).sum())
@@ -53,7 +53,7 @@ def following(task: LinearTask, otherwise: Callable[[LinearTask], Run]) -> Run:
 
 
 def _within_reach(task: LinearTask, free: int) -> float:
-    """How many places cost as much as the method by which the last fit went that was not this one; 0 where set-up does.
+    """How many places cost as much as the usual way did last time; 0 where their set-up is too dear.
 
     Coordinate ascent takes about as many passes again, interior point half of its iterations.
     """

@@ -103,9 +103,10 @@ class NewtonRun(Run):
     def __init__(self, task: LinearTask) -> None:
         self.task = task
         w = np.zeros(task.n_weights)
-        nothing = float(task.terms.cost(np.zeros(task.rows.shape[0])).sum())
-        if task.warm is not None and task.objective(task.warm.w) <= nothing:  # elsewhere it may be infinite
-            w = np.array(task.warm.w if (ahead := task.look_ahead()) is None else ahead, np.float64)
+        if task.warm is not None:
+            nothing = float(task.terms.cost(np.zeros(task.rows.shape[0])).sum())
+            if task.objective(task.warm.w) <= nothing:  # elsewhere it may be infinite
+                w = np.array(task.warm.w if (ahead := task.look_ahead()) is None else ahead, np.float64)
         scores = task.scores(w)
         self.at = _Point(task, w, scores, settled=not task.moved)
         # after a fit with another C a look at where it begins is for one that may be good enough
