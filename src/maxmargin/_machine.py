@@ -25,6 +25,7 @@ from .solvers.bundle import Bundle
 from .solvers.gradient_descent import GradientDescent
 from .solvers.kernel.task import KernelTask
 from .solvers.linear.active_set import ActiveSet
+from .solvers.linear.block_ascent import BlockAscent
 from .solvers.linear.automatic import Automatic
 from .solvers.linear.coordinate_ascent import CoordinateAscent
 from .solvers.linear.folding import Folded
@@ -53,6 +54,7 @@ _SOLVERS: dict[str, Any] = {
     "coordinate_ascent": CoordinateAscent(),
     "interior_point": InteriorPoint(),
     "active_set": ActiveSet(),
+    "block_ascent": BlockAscent(),
     "newton": Newton(),
     "one_slack": OneSlack(),
     "bundle": Bundle(),

@@ -128,7 +128,8 @@ class SVMClassifier(Classifier, KernelMachine):
         ``"active_set"`` is for some hundred rows with either of these two losses and features of similar scales
         (:mod:`maxmargin.solvers.linear.active_set`; each change of a row's part counts as a pass);
         ``"auto"`` takes it after a fit with another ``C``, on a path or by ``warm_start``, where few rows change their
-        part.
+        part. ``"block_ascent"`` is for the same two losses and thousands of features, where many rows are nearly equal
+        or ``C`` is large (:mod:`maxmargin.solvers.linear.block_ascent`); ``"auto"`` gives it turns there.
         ``"bundle"``, ``"one_slack"`` (cutting planes, without a search for better ones), ``"gradient_descent"``,
         ``"subgradient"`` and ``"pegasos"`` are for linear machines with any loss (:mod:`maxmargin.solvers.bundle`,
         :mod:`maxmargin.solvers.subgradient`), ``"projected_gradient"`` is for the hinge and its square, linear or not,

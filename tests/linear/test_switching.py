@@ -157,13 +157,16 @@ def test_turns_grow_and_nothing_is_begun_again() -> None:
     assert isinstance(run, Alternating)
     turns = [(run.label, 0.0)]
     runs = []
-    while len(turns) < 4:
+    while len(turns) < 5:
         run.advance()
         if run.label != turns[-1][0]:
             turns.append((run.label, run.work))
             runs.append(run.run)
-    assert [label for label, _ in turns] == ["coordinate_ascent", "newton", "coordinate_ascent", "newton"]
+    assert [label for label, _ in turns] == ["coordinate_ascent", "newton", "block_ascent"] + [
+        "coordinate_ascent", "newton"
+    ]  # fmt: skip
     assert turns[2][1] >= 4.0 * turns[1][1]
     assert turns[3][1] >= 2.0 * turns[2][1]
-    assert runs[0] is runs[2]
+    assert turns[4][1] >= 2.0 * turns[3][1]
+    assert runs[0] is runs[3]
     assert "coordinate ascent" in run.reason

@@ -29,7 +29,7 @@ _NOT_FOR_LOSS = {
     **dict.fromkeys(("hinge", "epsilon_insensitive"), ("newton",)),
     **dict.fromkeys(
         ("logistic", "exponential"),
-        ("coordinate_ascent", "interior_point", "active_set", "block_smo", "projected_gradient"),
+        ("coordinate_ascent", "interior_point", "active_set", "block_ascent", "block_smo", "projected_gradient"),
     ),
 }
 

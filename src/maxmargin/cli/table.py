@@ -71,7 +71,10 @@ _ANY: tuple[str, ...] = ()
 _FIRST_ORDER = ("one_slack", "bundle", "gradient_descent", "subgradient", "pegasos")
 _PERCEPTRONS = ("perceptron", "averaged_perceptron")
 _STRUCTURED_SOLVERS = ("auto", "frank_wolfe", "n_slack", *_FIRST_ORDER, *_PERCEPTRONS)
-_DUAL = ("coordinate_ascent", "interior_point", "active_set", "newton", "block_smo", "projected_gradient")
+_DUAL = (
+    *("coordinate_ascent", "interior_point", "active_set", "block_ascent", "newton"),
+    *("block_smo", "projected_gradient"),
+)
 MACHINE_SOLVERS = ("auto", *_DUAL, *_FIRST_ORDER, *_PERCEPTRONS)
 FREE_SOLVERS = ("auto", "coordinate_ascent", "interior_point")  # of Crammer-Singer
 _PAIR_SOLVERS = ("auto", "newton", *_FIRST_ORDER)
@@ -81,7 +84,10 @@ _HINGES = ("hinge", "squared_hinge")
 WITHOUT_MEANING = {
     "tol": (_PERCEPTRONS, "ends when a pass meets no mistake, or at --max-passes"),
     "seed": (
-        ("interior_point", "newton", "block_smo", "projected_gradient", "one_slack", "bundle", "gradient_descent"),
+        (
+            *("interior_point", "newton", "block_ascent", "block_smo", "projected_gradient"),
+            *("one_slack", "bundle", "gradient_descent"),
+        ),
         "draws nothing at random",
     ),
 }
@@ -135,7 +141,10 @@ _SEQUENCES = {**_STRUCTURED, "loss": ("hamming", "normalized_hamming"), "min_cou
 _HARD_MARGIN = {
     **{option: values for option, values in _MACHINE.items() if option != "nu"},
     "loss": ("hinge",),
-    "solver": ("auto", "coordinate_ascent", "interior_point", "active_set", "projected_gradient", *_FIRST_ORDER),
+    "solver": (
+        *("auto", "coordinate_ascent", "interior_point", "active_set", "block_ascent", "projected_gradient"),
+        *_FIRST_ORDER,
+    ),
 }
 _RANKER = Learner("SVMRanker", {"C": _ANY, **_LIMITS, "loss": _HINGES, "solver": _PAIR_SOLVERS, "warm_start": _ANY})
 _ROWS = {"zero_based": "svmlight"}

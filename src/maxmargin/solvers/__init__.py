@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .kernel.interior_point import KernelInteriorPoint
     from .kernel.newton import KernelNewton
     from .linear.active_set import ActiveSet
+    from .linear.block_ascent import BlockAscent
     from .linear.coordinate_ascent import CoordinateAscent
     from .linear.crammer_singer import CrammerSinger
     from .linear.interior_point import InteriorPoint
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ActiveSet",
     "BY_NAME",
+    "BlockAscent",
     "BlockSMO",
     "Bundle",
     "CoordinateAscent",
@@ -56,6 +58,7 @@ __all__ = [
 
 _HOME_OF = {
     "ActiveSet": "linear.active_set",
+    "BlockAscent": "linear.block_ascent",
     "BlockSMO": "kernel.block_smo",
     "Bundle": "bundle",
     "CoordinateAscent": "linear.coordinate_ascent",

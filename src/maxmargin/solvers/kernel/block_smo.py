@@ -29,7 +29,7 @@ from ..._products import inner
 from ...terms import Terms, hinges_only
 from ..base import Run, Step
 from ..options import check_option
-from .row_cache import RowCache, add_rows, block_of
+from .row_cache import RowCache
 from .subproblem import ascend, extremes
 from .task import KernelTask
 
@@ -98,7 +98,9 @@ class BlockRun(Run):
         self.point = np.zeros(task.n_weights)
         self.highest, self.lowest = np.empty_like(self.a), np.empty_like(self.a)
         self.worked: Ints = np.empty(0, np.int64)
-        self.gap, self.best, self.idle, self.operations = np.inf, -np.inf, 0, 0.0
+        self.gap, self.best, self.idle = np.inf, -np.inf, 0
+        self.operations, self.steps = 0.0, 0
+        self.steps_left = math.inf  # of one advance
         self.violation = np.inf  # of the last step, before it
         self.largest = _largest(self.terms)
         self.lowest_primal, self.in_vain = np.inf, 0  # evaluations since it was met
@@ -133,7 +135,7 @@ class BlockRun(Run):
             numbers = 1 + self.a.shape[1] ** 2  # for two rows
             room = math.isqrt(int(_SHARE * 1e6 * self.options.cache_mb / (8 * numbers)))
             self.block = task.values.block = max(self.block, min(2 * self.block, room))
-        for k in range(max(1, task.n // min(self.block, self.cache.capacity))):
+        for k in range(int(min(max(1, task.n // min(self.block, self.cache.capacity)), self.steps_left))):
             if k:
                 task.deadline.check()
             with np.errstate(over="ignore", invalid="ignore") if self.may_grow else nullcontext():
@@ -148,6 +150,7 @@ class BlockRun(Run):
         self._find_extremes()
         rows = self._choose()
         moved = self._improve(rows) if len(rows) else 0
+        self.steps += 1
         dual, self.gap = self._figures()
         self.task.check_value(dual)
         self.idle = 0 if moved and dual > self.best + 1e-13 * abs(self.best) else self.idle + 1
@@ -212,10 +215,10 @@ class BlockRun(Run):
         dtype = self.dtype
         if len(self.task.totals) == 1:  # their differences alone count
             thresholds -= thresholds.mean()
-            dtype = self._short(thresholds, cache.store[slots, rows])
+            dtype = self._short(thresholds, cache.diagonal(rows, slots))
             thresholds = thresholds.astype(dtype)
         K = np.empty((len(rows), len(rows)), dtype)
-        block_of(cache.store, slots, rows, K)
+        cache.fill_block(rows, slots, K)
         moved = ascend(
             K, sign, upper, ridge, moving, thresholds, group, len(self.task.totals), _FRACTION, least,
             max(100, int(self.most) // h.size),
@@ -223,8 +226,8 @@ class BlockRun(Run):
         a = np.ascontiguousarray(moving.reshape(a.T.shape).T)
         change = part.beta(a) - before
         used = np.flatnonzero(change)
-        self.operations += 4.0 * h.size * moved + float(len(rows)) * self.task.n
-        add_rows(cache.store, slots[used], change[used], self.products)
+        self.operations += 4.0 * h.size * moved + self.cache.cost(rows)
+        cache.add(rows[used], slots[used], change[used], self.products)
         self.a[rows] = a
         return int(moved)
 

@@ -106,6 +106,22 @@ class RowCache:
             self._compute(missing)
         return np.asarray(self.slot[rows])
 
+    def diagonal(self, rows: Ints, slots: Ints) -> NDArray[Any]:
+        """``k(x_i, x_i)`` of rows that are at these slots."""
+        return np.asarray(self.store[slots, rows])
+
+    def fill_block(self, rows: Ints, slots: Ints, out: NDArray[Any]) -> None:
+        """``out = K[rows][:, rows]`` for ascending rows that are at these slots."""
+        block_of(self.store, slots, rows, out)
+
+    def add(self, rows: Ints, slots: Ints, steps: Reals, out: Reals) -> None:
+        """``out += K[:, rows] steps`` for rows that are at these slots."""
+        add_rows(self.store, slots, steps, out)
+
+    def cost(self, rows: Ints) -> float:
+        """Operations of a step of these rows: to compute theirs, or to add them up."""
+        return float(len(rows)) * self.store.shape[1]
+
     def combined(self, beta: Reals) -> Reals:
         """``K beta`` for one vector or several; for caches that have room for all rows, which are kept from then on."""
         if beta.ndim > 1:

@@ -1,8 +1,8 @@
-"""Two methods of which nobody can say beforehand which one is the shorter way: each has its turns.
+"""Methods of which nobody can say beforehand which one is the shortest way: each has its turns.
 
-One begins. Once its progress says that it would take long the other has a turn of several times the work done so far,
-then the first goes on where it was, and so forth with ever longer turns: so neither choice costs more than a few times
-the better one. What either of them has found stays: the outer loop keeps the best weights and the best bound.
+One begins. Once its progress says that it would take long the next has a turn of several times the work done so far,
+and so forth; after the last the first goes on where it was, with ever longer turns: so no choice costs more than a few
+times the best one. What any of them has found stays: the outer loop keeps the best weights and the best bound.
 """
 
 from __future__ import annotations
@@ -17,24 +17,38 @@ from ..progress import Progress
 __all__ = ["Alternating"]
 
 _IN_A_ROW = 3  # looks: when shrunk rows are taken back the gap jumps for a pass or two
-_FIRST, _NEXT = 4.0, 2.0  # work of a turn over all before it: of the other method's first one, and of later ones
+_FIRST, _NEXT = 4.0, 2.0  # work of a turn over all before it: of another method's first one, and of later ones
+_PART = 0.125  # of the passes that are left, which a turn takes at most
+_AGAIN = 2  # turns in a row whose promise was not kept
 
 
 class Alternating(Run):
-    """Coordinate ascent, or another method with cheap passes, and one whose steps take whole passes, by turns."""
+    """Coordinate ascent, or another method with cheap passes, and others whose steps take whole passes, by turns.
+
+    Parameters
+    ----------
+    task
+    solvers : list of Solver
+        In the order of their turns; the one that the fit to begin with ended with goes first.
+    reason : str
+        Why the first one is taken.
+    least : int
+        Passes that the first one has whatever its progress.
+    """
 
     task: Any
 
-    def __init__(self, task: Any, first: Solver, second: Solver, reason: str) -> None:
-        if task.warm is not None and task.warm.solver == second.name:  # the fit to begin with ended with that one
-            first, second = second, first
-        self.task, self.solvers, self.reason = task, (first, second), reason
-        self.runs: list[Run] = [first.start(task)]
+    def __init__(self, task: Any, solvers: list[Solver], reason: str, least: int = 0) -> None:
+        ended = [solver for solver in solvers if task.warm is not None and task.warm.solver == solver.name]
+        self.solvers = ended + [solver for solver in solvers if solver not in ended]
+        self.task, self.reason, self.least = task, reason, least
+        self.runs: list[Run] = [self.solvers[0].start(task)]
         self.at = 0  # whose turn it is
-        self.label = first.name
+        self.label = self.solvers[0].name
         self.optimism, self.cheap_passes = self.run.optimism, self.run.cheap_passes
-        self.progress = Progress()  # of the one that begins, until the other's first turn
-        self.slow, self.work, self.until, self.stuck = 0, 0.0, math.inf, False
+        self.progress = [Progress()]  # of each
+        self.slow, self.work, self.until, self.stuck, self.again = 0, 0.0, math.inf, 0, 0
+        self.least_left = -math.inf  # passes that a turn leaves to others
 
     @property
     def run(self) -> Run:
@@ -42,37 +56,62 @@ class Alternating(Run):
         return self.runs[self.at]
 
     def advance(self) -> Step:
-        if self.work >= self.until:
+        over = self.work >= self.until or self.passes_left <= self.least_left
+        if over and not self._goes_on():
             self._turn()
         self.run.passes_left = self.passes_left
         step = self.run.advance()
-        self.work += step.work if self.run.cheap_passes else float(step.passes)
-        if len(self.runs) == 1:
-            self.progress.add(step)
-            late = self.progress.is_late(self.progress.remaining(self.task.tol))
+        # steps of a pass over all rows, or of several, say nothing of their cost
+        self.work += float(step.passes) if step.work == 1.0 else step.work
+        progress = self.progress[self.at]
+        progress.add(step)
+        if len(self.runs) == 1 and self.until == math.inf:
+            late = progress.is_late(progress.remaining(self.task.tol)) and progress.passes >= self.least
             self.slow = self.slow + 1 if late else 0
             if self.slow >= _IN_A_ROW:
                 self.until = self.work  # after this step, which may be the last
         return step
 
+    def _goes_on(self) -> bool:
+        """Whether the last method has another turn at once: it is the surest, and promises to be done in that."""
+        progress, left = self.progress[self.at], _NEXT * self.work
+        if self.at + 1 < len(self.solvers) or self.again >= _AGAIN:
+            return False
+        if progress.remaining(self.task.tol) * progress.work > left * progress.passes:
+            return False
+        self.again += 1
+        self.until = self.work + left
+        return True
+
     def _turn(self) -> None:
-        begins = len(self.runs) == 1
+        self.at, self.again = (self.at + 1) % len(self.solvers), 0
+        begins = self.at == len(self.runs)
         if begins:
-            self.run.dual()
-            self.task.warm = WarmStart(self.run.weights().copy())
-            self.runs.append(self.solvers[1].start(self.task))
-            first, second = (solver.name.replace("_", " ") for solver in self.solvers)
-            self.reason = f"{first} would take long (unscaled features or a large C): it and {second} have turns"
-        self.at = 1 - self.at
+            self.run_before.dual()
+            self.task.warm = WarmStart(self.run_before.weights().copy())
+            self.runs.append(self.solvers[self.at].start(self.task))
+            self.progress.append(Progress())
+            first, *others = (solver.name.replace("_", " ") for solver in self.solvers[: len(self.runs)])
+            self.reason = (
+                f"{first} would take long (unscaled features or a large C): it and {' and '.join(others)} have turns"
+            )
         self.until = (1.0 + (_FIRST if begins else _NEXT)) * self.work
+        # the passes of the last method are few and dear
+        last = self.at + 1 == len(self.solvers) or self.passes_left == math.inf
+        self.least_left = -math.inf if last else (1.0 - _PART) * self.passes_left
         self.label = self.solvers[self.at].name
 
+    @property
+    def run_before(self) -> Run:
+        """The one that was at work before this turn."""
+        return self.runs[self.at - 1]
+
     def change_way(self) -> bool:
-        """The other one goes on alone, where it does not stand still, too."""
-        if self.stuck:
+        """Another one goes on alone, where it does not stand still, too."""
+        if self.stuck + 1 >= len(self.solvers):
             return False
         self._turn()
-        self.stuck, self.until = True, math.inf
+        self.stuck, self.until, self.least_left = self.stuck + 1, math.inf, -math.inf
         return True
 
     def weights(self) -> Any:

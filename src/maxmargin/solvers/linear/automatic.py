@@ -24,6 +24,7 @@ from ..oracle import Evaluation
 from ..progress import LATE, MOST, Progress
 from .alternating import Alternating
 from .band import COST, suits
+from .block_ascent import BlockAscent
 from .coordinate_ascent import CoordinateAscent
 from .crammer_singer import CrammerSinger, MulticlassTask
 from .following import following
@@ -107,9 +108,12 @@ def _beside_a_fit(task: LinearTask) -> Run:
 def _usual(task: LinearTask) -> Run:
     """For hinges and their squares."""
     budget = interior_point_in_passes(task)
-    if budget == math.inf and hinges_only(task.terms, task.name, "auto").squared:
-        return Alternating(task, CoordinateAscent(), Newton(), _SWEEPS.reason)  # more features than a matrix may have
-    return Switching(task, CoordinateAscent(), InteriorPoint(), budget)
+    if budget < math.inf:
+        return Switching(task, CoordinateAscent(), InteriorPoint(), budget)
+    # more features than a matrix may have
+    if hinges_only(task.terms, task.name, "auto").squared:
+        return Alternating(task, [CoordinateAscent(), Newton(), BlockAscent()], _SWEEPS.reason)
+    return Alternating(task, [CoordinateAscent(), BlockAscent()], _SWEEPS.reason, MOST)
 
 
 class _Left(Run):
