@@ -25,8 +25,8 @@ from .solvers.bundle import Bundle
 from .solvers.gradient_descent import GradientDescent
 from .solvers.kernel.task import KernelTask
 from .solvers.linear.active_set import ActiveSet
-from .solvers.linear.block_ascent import BlockAscent
 from .solvers.linear.automatic import Automatic
+from .solvers.linear.block_ascent import BlockAscent
 from .solvers.linear.coordinate_ascent import CoordinateAscent
 from .solvers.linear.folding import Folded
 from .solvers.linear.interior_point import InteriorPoint

@@ -260,7 +260,8 @@ def test_another_number_of_rows_is_nothing_to_kernel_machines() -> None:
 
 
 @pytest.mark.parametrize(
-    "solver", ["auto", "coordinate_ascent", "interior_point", "active_set", "projected_gradient", "bundle"]
+    "solver",
+    ["auto", "coordinate_ascent", "interior_point", "active_set", "block_ascent", "projected_gradient", "bundle"],
 )
 @pytest.mark.parametrize("kind", [SVMClassifier, SVMRegressor])
 def test_a_short_fit_to_other_rows_is_no_worse_than_the_weights_before(kind: Any, solver: str) -> None:

@@ -16,14 +16,14 @@ MACHINES: dict[str, tuple[Any, dict[str, Any], list[str]]] = {
         ["auto", "coordinate_ascent", "interior_point", "frank_wolfe", "n_slack", "one_slack", "bundle", "subgradient"],
     ),
     "hinge": (
-        SVMClassifier, {"fit_intercept": False}, ["auto", "coordinate_ascent", "interior_point", "active_set", "projected_gradient"]
+        SVMClassifier, {"fit_intercept": False}, ["auto", "coordinate_ascent", "interior_point", "active_set", "block_ascent", "projected_gradient"]
     ),
     "squared_hinge": (
         SVMClassifier, {"fit_intercept": False, "loss": "squared_hinge"},
         ["auto", "coordinate_ascent", "newton", "projected_gradient"],
     ),
     "numbers": (
-        SVMRegressor, {"fit_intercept": False}, ["auto", "coordinate_ascent", "interior_point", "active_set", "projected_gradient"]
+        SVMRegressor, {"fit_intercept": False}, ["auto", "coordinate_ascent", "interior_point", "active_set", "block_ascent", "projected_gradient"]
     ),
 }  # fmt: skip
 

@@ -22,11 +22,26 @@ KINDS: dict[str, tuple[Any, list[Any]]] = {
     "classes": (MulticlassSVM, ["auto", "coordinate_ascent", "interior_point", *_STRUCTURED, *_FIRST_ORDER, *_STEPS]),
     "hinge": (
         SVMClassifier,
-        ["auto", "coordinate_ascent", "interior_point", "active_set", "projected_gradient", *_FIRST_ORDER, *_STEPS],
+        [
+            "auto",
+            "coordinate_ascent",
+            "interior_point",
+            "active_set",
+            "block_ascent",
+            "projected_gradient",
+            *_FIRST_ORDER,
+            *_STEPS,
+        ],
     ),
     "logistic": (SVMClassifier, ["auto", "newton", "reduced", *_FIRST_ORDER, *_STEPS]),
-    "squared_hinge": (SVMClassifier, ["newton", "coordinate_ascent", "active_set", "projected_gradient", "reduced"]),
-    "numbers": (SVMRegressor, ["auto", "coordinate_ascent", "active_set", "projected_gradient", *_FIRST_ORDER]),
+    "squared_hinge": (
+        SVMClassifier,
+        ["newton", "coordinate_ascent", "active_set", "block_ascent", "projected_gradient", "reduced"],
+    ),
+    "numbers": (
+        SVMRegressor,
+        ["auto", "coordinate_ascent", "active_set", "block_ascent", "projected_gradient", *_FIRST_ORDER],
+    ),
 }
 
 

@@ -140,7 +140,8 @@ def test_kinds_of_matrices(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "solver", ["coordinate_ascent", "interior_point", "active_set", "bundle", "one_slack", "projected_gradient"]
+    "solver",
+    ["coordinate_ascent", "interior_point", "active_set", "block_ascent", "bundle", "one_slack", "projected_gradient"],
 )
 def test_solvers(solver: str) -> None:
     far, near = moved(FAR)

@@ -156,7 +156,9 @@ def test_the_scales_of_the_features_do_not_matter(intercept: str) -> None:
         assert found.primal == pytest.approx(best, rel=2e-6)
 
 
-@pytest.mark.parametrize("solver", ["auto", "coordinate_ascent", "interior_point", "active_set", "projected_gradient"])
+@pytest.mark.parametrize(
+    "solver", ["auto", "coordinate_ascent", "interior_point", "active_set", "block_ascent", "projected_gradient"]
+)
 def test_every_solver_of_the_soft_margin_will_do(solver: str) -> None:
     X, y = separable(1, 12, 3)
     best, _ = optimum(X, y, "free")

@@ -13,6 +13,7 @@ from maxmargin import SVMClassifier
 from maxmargin.errors import DataError
 from maxmargin.solvers.linear.active_set import ActiveSet
 from maxmargin.solvers.linear.automatic import Automatic
+from maxmargin.solvers.linear.block_ascent import BlockAscent
 from maxmargin.solvers.linear.coordinate_ascent import CoordinateAscent
 from maxmargin.solvers.linear.interior_point import InteriorPoint
 from maxmargin.solvers.linear.rows import Rows
@@ -25,6 +26,7 @@ from maxmargin.terms import hinge, insensitive, squared_hinge
 SOLVERS: dict[str, Any] = {
     "interior point": InteriorPoint(),
     "active set": ActiveSet(),
+    "block ascent": BlockAscent(),
     "coordinate ascent": CoordinateAscent(),
     "no shrinking": CoordinateAscent(shrinking=False),
     "automatic": Automatic(),

@@ -162,9 +162,8 @@ def test_turns_grow_and_nothing_is_begun_again() -> None:
         if run.label != turns[-1][0]:
             turns.append((run.label, run.work))
             runs.append(run.run)
-    assert [label for label, _ in turns] == ["coordinate_ascent", "newton", "block_ascent"] + [
-        "coordinate_ascent", "newton"
-    ]  # fmt: skip
+    three = ["coordinate_ascent", "newton", "block_ascent"]
+    assert [label for label, _ in turns] == [*three, "coordinate_ascent", "newton"]
     assert turns[2][1] >= 4.0 * turns[1][1]
     assert turns[3][1] >= 2.0 * turns[2][1]
     assert turns[4][1] >= 2.0 * turns[3][1]

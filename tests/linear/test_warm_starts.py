@@ -20,6 +20,7 @@ from maxmargin.solvers.kernel.row_cache import KernelValues, RowCache
 from maxmargin.solvers.kernel.task import KernelTask
 from maxmargin.solvers.linear.active_set import ActiveSet
 from maxmargin.solvers.linear.automatic import Automatic
+from maxmargin.solvers.linear.block_ascent import BlockAscent
 from maxmargin.solvers.linear.coordinate_ascent import CoordinateAscent
 from maxmargin.solvers.linear.interior_point import InteriorPoint
 from maxmargin.solvers.loop import Result, run_to_tolerance
@@ -29,6 +30,7 @@ from maxmargin.terms import Terms
 SOLVERS: dict[str, Any] = {
     "interior point": InteriorPoint(),
     "active set": ActiveSet(),
+    "block ascent": BlockAscent(),
     "coordinate ascent": CoordinateAscent(),
     "automatic": Automatic(),
 }

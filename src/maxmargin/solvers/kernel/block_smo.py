@@ -2,10 +2,10 @@
 
 Problem: see :mod:`maxmargin.terms`, with ``<x_i, x_j>`` the kernel. Sources: Joachims (1999), decomposition; Fan, Chen,
 Lin (JMLR 2005), choice of pairs; Wen, Shi, Li, He, Chen (JMLR 2018), many rows at once. A step takes the rows that
-violate optimality most and half of those it took before, and improves the dual over them with pairs (or, where no sum
-is fixed, single variables) until their violation is a tenth; then the products ``K beta`` of all rows follow. Where a
-few passes do not do, as at a large ``C``, steps take more rows: once they hold most variables that are at no bound, few
-steps are left (measured: half the time to two thirds).
+violate optimality most and half of those it took before, and improves the dual over them with pairs until their
+violation is a tenth; then the products ``K beta`` of all rows follow. Where a few passes do not do, as at a large
+``C``, steps take more rows: once they hold most variables that are at no bound, few steps are left (measured: half the
+time to two thirds).
 
 Kernel rows are float32 where a sample says that their rounding is too small to matter; sums over all rows are always
 float64. Within a step, values between its rows and thresholds are float32 while the violation is large. Every

@@ -6,8 +6,8 @@ with one another, improves the dual over them, and brings the scores of all rows
 one pass. Coordinate ascent takes thousands of passes where many rows are nearly equal or ``C`` is large, and so do
 conjugate gradients; within a block that costs nothing. Steps grow where a few passes over all rows do not do.
 Cost of a step of ``q`` rows: a pass over all, the products of the ``q`` rows, of sparse ones where they share a
-feature, and ``q`` for each pair of variables that moves. Memory beyond the data: ``q^2`` numbers, at most 0.25 GB, and a
-dozen for each term.
+feature, and ``q`` for each pair of variables that moves. Memory beyond the data: ``q^2`` numbers, at most 0.25 GB, and
+a dozen for each term.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from ..kernel.row_cache import KernelValues
 from ..kernel.task import KernelTask
 from ..options import check_option
 from .row_products import RowProducts
-from .rows import Rows
 from .task import LinearTask
 
 __all__ = ["BlockAscent"]
