@@ -29,7 +29,7 @@ class Alternating(Run):
     ----------
     task
     solvers : list of Solver
-        In the order of their turns; the one that the fit to begin with ended with goes first.
+        In the order of their turns, the surest last; the one that the fit to begin with ended with goes first.
     reason : str
         Why the first one is taken.
     least : int
@@ -41,6 +41,7 @@ class Alternating(Run):
     def __init__(self, task: Any, solvers: list[Solver], reason: str, least: int = 0) -> None:
         ended = [solver for solver in solvers if task.warm is not None and task.warm.solver == solver.name]
         self.solvers = ended + [solver for solver in solvers if solver not in ended]
+        self.surest = solvers[-1]
         self.task, self.reason, self.least = task, reason, least
         self.runs: list[Run] = [self.solvers[0].start(task)]
         self.at = 0  # whose turn it is
@@ -73,9 +74,9 @@ class Alternating(Run):
         return step
 
     def _goes_on(self) -> bool:
-        """Whether the last method has another turn at once: it is the surest, and promises to be done in that."""
+        """Whether the surest method has another turn at once, as it promises to be done in that."""
         progress, left = self.progress[self.at], _NEXT * self.work
-        if self.at + 1 < len(self.solvers) or self.again >= _AGAIN:
+        if self.solvers[self.at] is not self.surest or self.again >= _AGAIN or len(self.runs) == 1:
             return False
         if progress.remaining(self.task.tol) * progress.work > left * progress.passes:
             return False
@@ -96,9 +97,9 @@ class Alternating(Run):
                 f"{first} would take long (unscaled features or a large C): it and {' and '.join(others)} have turns"
             )
         self.until = (1.0 + (_FIRST if begins else _NEXT)) * self.work
-        # the passes of the last method are few and dear
-        last = self.at + 1 == len(self.solvers) or self.passes_left == math.inf
-        self.least_left = -math.inf if last else (1.0 - _PART) * self.passes_left
+        # the passes of the surest method are few and dear
+        free = self.solvers[self.at] is self.surest or self.passes_left == math.inf
+        self.least_left = -math.inf if free else (1.0 - _PART) * self.passes_left
         self.label = self.solvers[self.at].name
 
     @property
