@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC, SVR
 
+from maxmargin import SVMClassifier
 from maxmargin.kernels import make_kernel
 from maxmargin.solvers.base import WarmStart
 from maxmargin.solvers.kernel.block_smo import BlockSMO, single_precision_suffices
@@ -387,3 +388,19 @@ def test_steps_take_more_rows_where_passes_do_not_do() -> None:
     assert run.block == task.values.block == 100  # 100 * 100 * 16 bytes
     assert BlockSMO(block=4).start(task).block == 100
     assert BlockSMO(block=200).start(task).block == 200
+
+
+@pytest.mark.parametrize(("C", "common"), [(1e1, 0.0), (1e3, 0.0), (1e5, 0.0), (1e9, 0.0), (1e1, 3.0), (1e3, 3.0)])
+def test_without_a_sum_rows_may_be_multiples_of_one_another_or_have_much_in_common(C: float, common: float) -> None:
+    """Neither pairs that keep their sum nor single variables with a partner do alone for both."""
+    rng = np.random.default_rng(3)
+    Z = np.zeros((300, 61))
+    Z[np.arange(300), rng.integers(0, 60, 300)] = rng.normal(size=300)
+    Z[:, 60] = common
+    y = np.where(rng.random(300) < 0.5, -1.0, 1.0)
+    found = []
+    for X, options in ((Z @ Z.T, {"kernel": "precomputed", "solver": "block_smo"}), (Z, {"solver": "interior_point"})):
+        model = SVMClassifier(C, loss="squared_hinge", fit_intercept=False, tol=1e-4, max_passes=300, **options)
+        found.append(model.fit(X, y).certificate_)
+    assert found[0].status is Status.CONVERGED
+    np.testing.assert_allclose(found[0].primal, found[1].primal, rtol=2e-4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import warnings
 from typing import Any
 
@@ -40,13 +41,13 @@ def texts(n: int, d: int, alike: int, seed: int = 0) -> sp.csr_matrix:
     return normalize(X)
 
 
-@pytest.mark.parametrize("kind", ["sparse", "float32", "int64", "repeated", "dense"])
+@pytest.mark.parametrize("kind", ["sparse", "float32", "int64", "repeated", "dense", "full"])
 @pytest.mark.parametrize("plus", [0.0, 2.25])
 def test_products_of_rows_are_those_of_the_matrix(kind: str, plus: float) -> None:
     rng = np.random.default_rng(0)
-    full = sp.random(60, 40, density=0.2, random_state=1).toarray()
+    full = sp.random(60, 40, density=0.15, random_state=1).toarray()
     full[7] = 0.0
-    X: Any = sp.csr_matrix(full)
+    X: Any = sp.csr_matrix(full if kind != "full" else full + 1.0)
     if kind == "float32":
         X = X.astype(np.float32)
     elif kind == "int64":
@@ -60,14 +61,16 @@ def test_products_of_rows_are_those_of_the_matrix(kind: str, plus: float) -> Non
         X = X.toarray()
     full = X.toarray().astype(np.float64) if sp.issparse(X) else full
     wanted = full @ full.T + plus
-    products = RowProducts(Rows(X), plus)
+    products = RowProducts(Rows(X), plus, lambda: None)
     tolerance = dict(rtol=1e-12, atol=1e-14)
     for size in (1, 2, 17, 60, 60):
         rows = np.sort(rng.permutation(60)[:size])
         slots = products.fetch(rows)
-        block = np.full((size, size), 9.0)
+        block = np.full((size + 1, size + 1), 9.0)
         products.fill_block(rows, slots, block)
-        np.testing.assert_allclose(block, wanted[np.ix_(rows, rows)], **tolerance)
+        assert (block[-1] == 9.0).all()
+        assert (block[:, -1] == 9.0).all()
+        np.testing.assert_allclose(block[:-1, :-1], wanted[np.ix_(rows, rows)], **tolerance)
         np.testing.assert_allclose(products.diagonal(rows, slots), wanted[rows, rows], **tolerance)
         steps, sums = rng.normal(size=size), rng.normal(size=60)
         moved = sums.copy()
@@ -128,6 +131,48 @@ def test_a_pass_limit_is_kept_and_leaves_the_best_so_far() -> None:
         assert model.certificate_.passes <= limit
         assert model.certificate_.primal <= before * (1.0 + 1e-12)
         before = model.certificate_.primal
+
+
+def test_the_limit_of_passes_is_shared() -> None:
+    X = texts(800, 6000, 8)
+    y = np.random.default_rng(9).choice([-1, 1], X.shape[0])
+    model = SVMClassifier(1e3, max_passes=1000, random_state=0).fit(X, y)
+    assert model.certificate_.status is Status.CONVERGED
+    assert model.solver_ == "block_ascent"
+
+
+def test_a_warm_start_goes_on_with_what_the_fit_before_ended_with() -> None:
+    X = texts(800, 6000, 8)
+    y = np.random.default_rng(9).choice([-1, 1], X.shape[0])
+    model = SVMClassifier(1e3, warm_start=True, random_state=0).fit(X, y)
+    assert model.solver_ == "block_ascent"
+    model.set_params(C=1.1e3).fit(X, y)
+    assert model.solver_ in ("block_ascent", "active_set")
+    assert model.certificate_.passes < 100
+    assert "its passes are cheap" not in model.solver_reason_
+
+
+def test_what_newtons_method_has_found_is_not_lost() -> None:
+    """Of features of scales sixteen orders apart block ascent finds nothing in a hundred passes."""
+    scales = 10.0 ** np.random.default_rng(7).uniform(-8, 8, 4100)
+    X = (texts(600, 4100, 2, 3) @ sp.diags(scales)).tocsr()
+    y = np.random.default_rng(1).normal(size=600)
+    options: dict[str, Any] = {"loss": "squared_epsilon_insensitive", "epsilon": 0.0, "max_passes": 1500}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = SVMRegressor(1.0, random_state=0, **options).fit(X, y)
+        newton = SVMRegressor(1.0, solver="newton", **options).fit(X, y)
+    assert model.certificate_.primal <= 1.1 * newton.certificate_.primal
+
+
+def test_the_clock_is_looked_at_within_a_step() -> None:
+    """Two equal rows that contradict each other, where a pair gains next to nothing each time."""
+    X = sp.csr_matrix(np.full((2, 4100), 2e4))
+    SVMClassifier(1e9, loss="squared_hinge", solver="block_ascent", max_passes=3).fit(X, [1, -1])
+    began = time.perf_counter()
+    model = SVMClassifier(1e9, loss="squared_hinge", solver="block_ascent", max_time=0.3).fit(X, [1, -1])
+    assert model.certificate_.status is Status.TIME_LIMIT
+    assert time.perf_counter() - began < 3.0
 
 
 def test_the_same_data_give_the_same_model() -> None:

@@ -157,9 +157,11 @@ def test_turns_grow_and_nothing_is_begun_again() -> None:
     assert isinstance(run, Alternating)
     turns = [(run.label, 0.0)]
     runs = []
+    ready = False
     while len(turns) < 5:
-        run.advance()
+        before, ready = ready, run.advance().ready
         if run.label != turns[-1][0]:
+            assert before  # what was found in a turn is looked at when it ends
             turns.append((run.label, run.work))
             runs.append(run.run)
     three = ["coordinate_ascent", "newton", "block_ascent"]

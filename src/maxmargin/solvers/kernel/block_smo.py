@@ -40,7 +40,7 @@ Ints = NDArray[np.int64]
 _FRACTION = 0.1
 _ROUNDING = 1e-15
 # operations of one call of the compiled steps: a fraction of a second, so that Ctrl-C is served
-_OPERATIONS = 60_000_000
+_OPERATIONS, _OF_STEP = 60_000_000, 300  # the second of a pair at least
 _SAMPLE = 64
 _IDLE_STEPS = 10
 _IN_VAIN = 20  # evaluations
@@ -217,11 +217,12 @@ class BlockRun(Run):
             thresholds -= thresholds.mean()
             dtype = self._short(thresholds, cache.diagonal(rows, slots))
             thresholds = thresholds.astype(dtype)
-        K = np.empty((len(rows), len(rows)), dtype)
+        size = len(rows) + (not len(self.task.totals))  # see ascend
+        K = np.zeros((size, size), dtype)
         cache.fill_block(rows, slots, K)
         moved = ascend(
             K, sign, upper, ridge, moving, thresholds, group, len(self.task.totals), _FRACTION, least,
-            max(100, int(self.most) // h.size),
+            max(100, int(self.most) // max(h.size, _OF_STEP)),
         )  # fmt: skip
         a = np.ascontiguousarray(moving.reshape(a.T.shape).T)
         change = part.beta(a) - before

@@ -111,7 +111,7 @@ class RowCache:
         return np.asarray(self.store[slots, rows])
 
     def fill_block(self, rows: Ints, slots: Ints, out: NDArray[Any]) -> None:
-        """``out = K[rows][:, rows]`` for ascending rows that are at these slots."""
+        """``out = K[rows][:, rows]`` for ascending rows that are at these slots; a larger ``out`` keeps the rest."""
         block_of(self.store, slots, rows, out)
 
     def add(self, rows: Ints, slots: Ints, steps: Reals, out: Reals) -> None:

@@ -1,4 +1,4 @@
-"""Exact ascent of the dual over a few rows whose kernel values are at hand, two variables a step.
+"""Exact ascent of the dual over a few rows whose kernel values are at hand: two variables a step, or one.
 
 Variable ``v`` of row ``i`` is optimal for one threshold ``h_v = sign_v (slope of the dual along a_v)``: that at which
 it wants neither up nor down. Raising ``beta_i`` gains where ``h_v`` is above the threshold of its group, lowering it
@@ -8,8 +8,10 @@ and the partner of its group that promises most with it (second-order choice: Fa
 
 Where no sum is fixed the threshold should be 0. That is a group with one more point, at the origin, whose kernel values
 are 0 and which moves as it likes at no cost: a pair with it is one variable alone. Where rows have much in common,
-pairs that keep their sum are far ahead of single variables, also of those with the best partner (measured, of texts
-with a large ``C``: hundreds of steps to a hundred thousand).
+pairs that keep their sum are far ahead of single variables (measured, of texts with a large ``C``: hundreds of steps to
+a hundred thousand). Where rows are multiples of one another they are far behind: so if they take long, the variable
+that gains most alone is moved by turns, with the partner that makes the gain largest, if one does (Steinwart, Hush,
+Scovel, JMLR 2011).
 
 Terms are kept one kind after another, all rows of each, and what a variable can do as numbers beside it, not as
 conditions: loops without branches over numbers that follow one another take half the time (measured). A step with many
@@ -34,6 +36,7 @@ Array = NDArray[Any]
 _FLAT = 1e-13
 _PIECE = 128
 _ENDLESS = 1e300  # steps leave it as it is
+_TURN = 20  # steps for each variable
 
 
 @compiled
@@ -58,14 +61,14 @@ def ascend(
 
     Parameters
     ----------
-    K : float32 or float64 array of shape (q, q)
+    K : float32 or float64 array of shape (q, q), or (q + 1, q + 1) with zeros last for the point at the origin
     sign, upper, ridge, a : float64 arrays of shape (m q,)
         Terms, dual variables: the first terms of all rows, then the second ones.
     h : float32 or float64 array of shape (m q,)
         Thresholds.
     group : int64 array of shape (m q,)
     n_groups : int
-        0: no sum is fixed.
+        0: no sum is fixed, and there is a point at the origin.
     least : float
         Violations up to this size are rounding.
     limit : int
@@ -78,20 +81,31 @@ def ascend(
     """
     if n_groups > 0:
         return int(_by_pairs(K, sign, upper, ridge, a, h, group, n_groups, fraction, least, limit))
-    q, m = len(K), len(h) // len(K)
+    q = len(K) - 1
+    m = len(h) // q
 
-    def with_nothing(values: Array, last: float) -> Array:
+    def with_origin(values: Array, last: float) -> Array:
         return np.append(values.reshape(m, q), np.full((m, 1), last, values.dtype), axis=1).ravel()
 
-    wider = np.zeros((q + 1, q + 1), K.dtype)
-    wider[:q, :q] = K
-    moving, thresholds = with_nothing(a, _ENDLESS), with_nothing(h, 0.0)
-    steps = _by_pairs(
-        wider, with_nothing(sign, 1.0), with_nothing(upper, np.inf), with_nothing(ridge, 0.0), moving, thresholds,
-        np.zeros(len(moving), np.int64), 1, fraction, least, limit,
-    )  # fmt: skip
+    sign, upper, ridge = with_origin(sign, 1.0), with_origin(upper, np.inf), with_origin(ridge, 0.0)
+    moving, thresholds = with_origin(a, _ENDLESS), with_origin(h, 0.0)
+    low, high = np.where(moving > 0.0, thresholds, 0.0), np.where(moving < upper, thresholds, 0.0)
+    low, high = np.where(sign > 0.0, low, high), np.where(sign > 0.0, high, low)
+    goal = max(fraction * float(max(high.max(), -low.min())), least)
+    one = np.zeros(len(moving), np.int64)
+    done, most, turn = 0, _TURN * len(moving), 0
+    while done < limit:
+        most = min(most, limit - done)
+        if turn % 2 == 0:
+            steps = int(_by_pairs(K, sign, upper, ridge, moving, thresholds, one, 1, 0.0, goal, most))
+        else:
+            steps = int(_by_singles(K, sign, upper, ridge, moving, thresholds, 0.0, goal, most))
+        done, turn = done + steps, turn + 1
+        if steps < most:
+            break
+        most *= 2
     a[:], h[:] = (values.reshape(m, q + 1)[:, :q].ravel() for values in (moving, thresholds))
-    return int(steps)
+    return done
 
 
 @compiled
@@ -154,6 +168,52 @@ def _by_pairs(K, sign, upper, ridge, a, h, group, n_groups, fraction, least, lim
         h[j] += ridge[j] * move
         _move_thresholds(K[r], K[s], move, -move, h, up, highest)
     return limit
+
+
+@compiled
+def _by_singles(K, sign, upper, ridge, a, h, fraction, least, limit):
+    """Steps of the variable that gains most alone, with a partner where that gains more."""
+    q = np.int64(len(K))
+    diagonal, bend, gain = np.empty(len(h)), np.empty(len(h)), np.empty(len(h))
+    _bends(K, ridge, diagonal, bend)
+    rise, fall = np.empty(len(h)), np.empty(len(h))  # how far the row of each can be raised, and lowered
+    for v in range(len(h)):
+        rise[v], fall[v] = _room(sign[v], a[v], upper[v]), _room(-sign[v], a[v], upper[v])
+    goal = -1.0
+    for step in range(limit):
+        best, violation = _alone(h, rise, fall, diagonal, bend, gain)
+        if goal < 0.0:
+            goal = max(fraction * violation, least)
+        i = _place(gain, best) if best > 0.0 else -1
+        if violation <= goal or i < 0:
+            return step
+        r = i % q
+        move, other, j = min(max(h[i] / max(bend[i], _FLAT * diagonal[i] + 1e-300), -fall[i]), rise[i]), 0.0, i
+        together = _together(h, rise, fall, bend, i, K[r], gain)
+        if together > best:
+            j = _place(gain, together)
+            x, z, part = _steps(h[i], h[j], bend[i], bend[j], K[r, j % q], rise[i], fall[i], rise[j], fall[j])
+            move, other = part * x, part * z
+        _apply(K, sign, upper, ridge, a, h, i, move, j, other)
+        rise[i], fall[i] = _room(sign[i], a[i], upper[i]), _room(-sign[i], a[i], upper[i])
+        rise[j], fall[j] = _room(sign[j], a[j], upper[j]), _room(-sign[j], a[j], upper[j])
+    return limit
+
+
+@compiled
+def _apply(K, sign, upper, ridge, a, h, i, move, j, other):
+    """Move ``beta`` of the row of variable ``i`` by ``move`` and of that of ``j`` by ``other``."""
+    q = np.int64(len(K))
+    a[i] = _moved(a[i], sign[i] * move, upper[i])
+    if other != 0.0:
+        a[j] = _moved(a[j], sign[j] * other, upper[j])
+    one, two = K[i % q], K[j % q]
+    for first in range(0, len(h), q):
+        part = h[first : first + q]
+        for t in range(q):
+            part[t] -= move * one[t] + other * two[t]
+    h[i] -= ridge[i] * move
+    h[j] -= ridge[j] * other
 
 
 @compiled
@@ -264,6 +324,21 @@ def _partner_of(h, down, high, share, q, piece, gain):
 
 
 @compiled
+def _place(values, value):
+    """Where the first of these is, or -1 where there is none; looked for in pieces that are compared at once."""
+    for begin in range(0, len(values), _PIECE):
+        part = values[begin : begin + _PIECE]
+        found = 0
+        for t in range(len(part)):
+            found += part[t] == value
+        if found:
+            for t in range(len(part)):
+                if part[t] == value:
+                    return begin + t
+    return -1
+
+
+@compiled
 def _shares(bend, first, most, flat, row, share):
     """The curvature of every pair with the variable of ``bend`` ``first``, inverted, times the largest there can be.
 
@@ -274,3 +349,49 @@ def _shares(bend, first, most, flat, row, share):
         bend_, share_ = bend[begin:end], share[begin:end]
         for t in range(len(row)):
             share_[t] = (first + most) / max(first + bend_[t] - 2.0 * row[t], flat)
+
+
+@compiled
+def _alone(h, rise, fall, diagonal, bend, gain):
+    """The gain of every variable alone; the largest, and the largest slope of one that can still move."""
+    best, violation = 0.0, 0.0
+    for v in range(len(h)):
+        move = smaller(larger(h[v] / larger(bend[v], _FLAT * diagonal[v] + 1e-300), -fall[v]), rise[v])
+        gain[v] = move * (h[v] - 0.5 * bend[v] * move)
+        violation = larger(violation, abs(h[v]) if move != 0.0 else 0.0)
+        best = larger(best, gain[v])
+    return best, violation
+
+
+@compiled
+def _together(h, rise, fall, bend, i, row, gain):
+    """The gain of variable ``i`` with every partner, 0 for such as add nothing; the largest."""
+    best = 0.0
+    for begin in range(0, len(h), len(row)):
+        end = begin + len(row)
+        h_, bend_, gain_ = h[begin:end], bend[begin:end], gain[begin:end]
+        rise_, fall_ = rise[begin:end], fall[begin:end]
+        for t in range(len(row)):
+            x, z, part = _steps(h[i], h_[t], bend[i], bend_[t], row[t], rise[i], fall[i], rise_[t], fall_[t])
+            gain_[t] = (h[i] * x + h_[t] * z) * part * (1.0 - 0.5 * part)
+    gain[i] = 0.0
+    for v in range(len(h)):
+        best = larger(best, gain[v])
+    return best
+
+
+@compiled
+def _steps(h, k, bend, curve, value, rise, fall, up, down):
+    """The best moves of two variables together, and the part of the way that the box allows, at most 1.
+
+    0 where the kernel is flat along some direction of the two.
+    """
+    determinant = bend * curve - value * value
+    share = 1.0 / max(determinant, 1e-300) if determinant > 1e-12 * bend * curve else 0.0
+    x, z = (curve * h - value * k) * share, (bend * k - value * h) * share
+    part = min(
+        1.0,
+        (rise if x > 0.0 else fall) / max(abs(x), 1e-300) if x != 0.0 else 1.0,
+        (up if z > 0.0 else down) / max(abs(z), 1e-300) if z != 0.0 else 1.0,
+    )
+    return x, z, part

@@ -42,6 +42,8 @@ class Alternating(Run):
         ended = [solver for solver in solvers if task.warm is not None and task.warm.solver == solver.name]
         self.solvers = ended + [solver for solver in solvers if solver not in ended]
         self.surest = solvers[-1]
+        if ended:
+            reason, least = "the fit that this one begins with ended with it", 0
         self.task, self.reason, self.least = task, reason, least
         self.runs: list[Run] = [self.solvers[0].start(task)]
         self.at = 0  # whose turn it is
@@ -67,10 +69,12 @@ class Alternating(Run):
         progress = self.progress[self.at]
         progress.add(step)
         if len(self.runs) == 1 and self.until == math.inf:
-            late = progress.is_late(progress.remaining(self.task.tol)) and progress.passes >= self.least
+            enough = min(self.least, 0.5 * (progress.passes + self.passes_left))
+            late = progress.is_late(progress.remaining(self.task.tol)) and progress.passes >= enough
             self.slow = self.slow + 1 if late else 0
             if self.slow >= _IN_A_ROW:
                 self.until = self.work  # after this step, which may be the last
+        step.ready |= self.work >= self.until  # what was found in a turn is looked at: it may be the best for long
         return step
 
     def _goes_on(self) -> bool:

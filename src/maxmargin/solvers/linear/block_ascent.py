@@ -6,8 +6,8 @@ with one another, improves the dual over them, and brings the scores of all rows
 one pass. Coordinate ascent takes thousands of passes where many rows are nearly equal or ``C`` is large, and so do
 conjugate gradients; within a block that costs nothing. Steps grow where a few passes over all rows do not do.
 Cost of a step of ``q`` rows: a pass over all, the products of the ``q`` rows, of sparse ones where they share a
-feature, and ``q`` for each pair of variables that moves. Memory beyond the data: ``q^2`` numbers, at most 0.25 GB, and
-a dozen for each term.
+feature, and ``q`` for each pair of variables that moves. Memory beyond the data: ``q^2`` numbers, at most 0.25 GB, a
+copy of dense rows, at most 0.1 GB, and a dozen numbers for each term.
 """
 
 from __future__ import annotations
@@ -95,7 +95,8 @@ class BlockAscentRun(Run):
     def __init__(self, options: BlockAscent, task: LinearTask) -> None:
         self.task = task
         terms = hinges_only(task.terms, task.name, options.name)
-        self.products = RowProducts(task.rows, task.scale**2 if task.intercept == "penalized" else 0.0)
+        plus = task.scale**2 if task.intercept == "penalized" else 0.0
+        self.products = RowProducts(task.rows, plus, task.deadline.check)
         # rounding of float32 is never asked for
         values = _Values(of=self.products, rounding=math.inf)
         totals = np.zeros(1 if task.intercept == "free" else 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,30 +16,37 @@ __all__ = ["RowProducts"]
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _TILE = 8  # columns, as many as their lines have places in the first cache
+_FULL = 0.2  # of all entries: from then on the products of a library are faster (measured: 0.1 to 0.3)
+_COPIED = 12_000_000  # entries of a block of such rows: 0.1 GB
+_TOGETHER = 256  # rows
 _LINEAR = Kernel("linear")
 
 
 @compiled
-def _gram(data, indices, indptr, rows, first, room, where, values, out):
-    """``out += <x_r, x_s>`` of sparse rows, symmetric; returns the number of products.
-
-    Of each feature the entries of the rows so far are kept in a list, so that a row meets only entries that it shares
-    a feature with, and writes to one row of ``out``, which stays in the first cache. ``first`` and ``room`` have a zero
-    for each feature, and are left so; ``where`` and ``values`` have room for all entries.
-    """
+def _open_lists(indices, indptr, rows, first, room):
+    """Where the list of each feature begins: that of entries of these rows."""
     for k in range(len(rows)):
         for e in range(np.uint64(indptr[rows[k]]), np.uint64(indptr[rows[k] + 1])):
             room[np.uint64(indices[e])] += 1
     total = 0
-    for k in range(len(rows)):  # a list begins where the one of the feature before ends
+    for k in range(len(rows)):
         for e in range(np.uint64(indptr[rows[k]]), np.uint64(indptr[rows[k] + 1])):
             j = np.uint64(indices[e])
             if room[j] > 0:
                 first[j] = total
                 total += room[j]
                 room[j] = 0
+
+
+@compiled
+def _gram(data, indices, indptr, rows, begin, end, first, room, where, values, out):
+    """Products of rows from ``begin`` to ``end`` with those before; returns the number of products of entries.
+
+    Of each feature the entries of the rows so far are in a list, so that a row meets only entries that it shares a
+    feature with, and writes to one row of ``out``, which stays in the first cache.
+    """
     products = 0
-    for k in range(len(rows)):
+    for k in range(begin, end):
         row = out[k]
         lo, hi = np.uint64(indptr[rows[k]]), np.uint64(indptr[rows[k] + 1])
         for e in range(lo, hi):
@@ -54,14 +61,27 @@ def _gram(data, indices, indptr, rows, first, room, where, values, out):
             t = np.uint64(first[j] + room[j])
             where[t], values[t] = k, data[e]
             room[j] += 1
+    return products
+
+
+@compiled
+def _close_lists(indices, indptr, rows, room):
+    """All lists are empty again."""
     for k in range(len(rows)):
         for e in range(np.uint64(indptr[rows[k]]), np.uint64(indptr[rows[k] + 1])):
             room[np.uint64(indices[e])] = 0
-    for begin in range(0, len(rows), _TILE):
-        for k in range(begin + 1, len(rows)):
+
+
+@compiled
+def _mirror(size, diagonal, plus, out):
+    """The other triangle, the diagonal, and what is added to each product."""
+    for begin in range(0, size, _TILE):
+        for k in range(begin, size):
             for t in range(begin, min(begin + _TILE, k)):
+                out[k, t] += plus
                 out[t, k] = out[k, t]
-    return products
+    for k in range(size):
+        out[k, k] = diagonal[k] + plus
 
 
 class RowProducts:
@@ -72,20 +92,25 @@ class RowProducts:
     rows : Rows
     plus : float
         Added to each product: the square of a constant feature.
+    check : callable
+        Is called on the way, about every tenth of a second, and may raise.
 
     Attributes
     ----------
     capacity : int
-        The number of rows: there is room for all.
+        How many rows a block may have.
     operations : float
         Products of numbers in all steps so far.
     """
 
-    def __init__(self, rows: Rows, plus: float = 0.0) -> None:
-        self.rows, self.plus = rows, plus
-        self.capacity = rows.shape[0]
+    def __init__(self, rows: Rows, plus: float, check: Callable[[], None]) -> None:
+        self.rows, self.plus, self.check = rows, plus, check
+        n, d = rows.shape
+        # those that are full, or nearly so, are copied for a library
+        self.full = not rows.sparse or rows.entries > _FULL * n * d
+        self.capacity = min(n, max(2, _COPIED // max(d, 1))) if self.full else n
         self.operations, self._last = 0.0, 0.0  # of the last block
-        self._lists = (np.zeros(rows.shape[1], np.int64), np.zeros(rows.shape[1], np.int64)) if rows.sparse else None
+        self._lists = None if self.full else (np.zeros(d, np.int64), np.zeros(d, np.int64))
 
     def fetch(self, rows: Ints) -> Ints:
         """Nothing is to be done; returns the rows."""
@@ -95,22 +120,32 @@ class RowProducts:
         """``|x_i|^2`` of some rows."""
         return np.asarray(self.rows.squared_norms[rows] + self.plus)
 
-    def fill_block(self, rows: Ints, slots: Ints, out: NDArray[Any]) -> None:
-        """``out = X[rows] X[rows]^T``."""
-        whole = self.rows
+    def fill_block(self, rows: Ints, slots: Ints, out: Reals) -> None:
+        """``out = X[rows] X[rows]^T``; what a larger ``out`` has beyond that stays."""
+        whole, q = self.rows, len(rows)
+        part = out[:q, :q]
         if self._lists is None:
             some = whole.matrix[rows]
-            out[:] = _LINEAR.block(some, some)
-            self._last = 0.5 * len(rows) * some.size
+            some = some.toarray() if whole.sparse else some
+            part[:] = _LINEAR.block(some, some)
+            self._last = 0.5 * q * some.size
         else:
             entries = int((whole.indptr[rows + 1] - whole.indptr[rows]).sum())
             where, values = np.empty(entries, np.int32), np.empty(entries)
-            out[:] = 0.0
-            products = _gram(whole.data, whole.indices, whole.indptr, rows, *self._lists, where, values, out)
-            np.fill_diagonal(out, whole.squared_norms[rows])
-            self._last = float(products) + 0.5 * out.size
-        if self.plus:
-            out += self.plus
+            part[:] = 0.0
+            products, (first, room) = 0.0, self._lists
+            _open_lists(whole.indices, whole.indptr, rows, first, room)
+            try:
+                for begin in range(0, q, _TOGETHER):
+                    self.check()
+                    end = min(begin + _TOGETHER, q)
+                    products += _gram(
+                        whole.data, whole.indices, whole.indptr, rows, begin, end, first, room, where, values, out
+                    )
+            finally:
+                _close_lists(whole.indices, whole.indptr, rows, room)
+            self._last = products + 0.5 * part.size
+        _mirror(q, whole.squared_norms[rows], self.plus, out)
 
     def add(self, rows: Ints, slots: Ints, steps: Reals, out: Reals) -> None:
         """``out += X X[rows]^T steps``, by way of the weights: a pass over all rows."""
