@@ -222,3 +222,12 @@ def test_who_has_none_says_so() -> None:
     with pytest.raises(ValueError, match="block"):
         BlockAscent(block=1)
     assert set(EACH_INTERCEPT) == set(INTERCEPTS)
+
+
+def test_newtons_method_is_not_starved() -> None:
+    """Block ascent finds little of features of unlike scales, and its passes are dear."""
+    X = texts(1500, 5000, 1, 4)
+    X = (X @ sp.diags(np.exp(3.0 * np.random.default_rng(5).normal(size=5000)))).tocsr()
+    y = np.random.default_rng(6).normal(size=X.shape[0])
+    model = SVMRegressor(1.0, loss="squared_epsilon_insensitive", random_state=0).fit(X, y)
+    assert model.certificate_.status is Status.CONVERGED

@@ -26,7 +26,7 @@ from maxmargin.terms import hinge, insensitive, squared_hinge
 SOLVERS: dict[str, Any] = {
     "interior point": InteriorPoint(),
     "active set": ActiveSet(),
-    "block ascent": BlockAscent(),
+    "block ascent": BlockAscent(block=16),
     "coordinate ascent": CoordinateAscent(),
     "no shrinking": CoordinateAscent(shrinking=False),
     "automatic": Automatic(),

@@ -1,8 +1,9 @@
 """Methods of which nobody can say beforehand which one is the shortest way: each has its turns.
 
 One begins. Once its progress says that it would take long the next has a turn of several times the work done so far,
-and so forth; after the last the first goes on where it was, with ever longer turns: so no choice costs more than a few
-times the best one. What any of them has found stays: the outer loop keeps the best weights and the best bound.
+and so forth; after the last the first goes on where it was, with ever longer turns: so the wrong choice costs no more
+than a few times the right one, as long as there are passes enough. What any of them has found stays: it is looked at
+when a turn ends, and the outer loop keeps the best weights and the best bound.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ class Alternating(Run):
         self.progress = [Progress()]  # of each
         self.slow, self.work, self.until, self.stuck, self.again = 0, 0.0, math.inf, 0, 0
         self.least_left = -math.inf  # passes that a turn leaves to others
+        self.others = 0.0  # work of all but the surest method
 
     @property
     def run(self) -> Run:
@@ -65,21 +67,25 @@ class Alternating(Run):
         self.run.passes_left = self.passes_left
         step = self.run.advance()
         # steps of a pass over all rows, or of several, say nothing of their cost
-        self.work += float(step.passes) if step.work == 1.0 else step.work
+        cost = float(step.passes) if step.work == 1.0 else step.work
+        self.work += cost
+        if self.solvers[self.at] is not self.surest:
+            self.others += cost
         progress = self.progress[self.at]
         progress.add(step)
         if len(self.runs) == 1 and self.until == math.inf:
-            enough = min(self.least, 0.5 * (progress.passes + self.passes_left))
+            enough = min(self.least, 0.5 * (progress.passes + self.passes_left - step.passes))
             late = progress.is_late(progress.remaining(self.task.tol)) and progress.passes >= enough
             self.slow = self.slow + 1 if late else 0
             if self.slow >= _IN_A_ROW:
                 self.until = self.work  # after this step, which may be the last
-        step.ready |= self.work >= self.until  # what was found in a turn is looked at: it may be the best for long
+        # what was found in a turn is looked at: it may be the best for long
+        step.ready |= self.work >= self.until or self.passes_left - step.passes <= self.least_left
         return step
 
     def _goes_on(self) -> bool:
         """Whether the surest method has another turn at once, as it promises to be done in that."""
-        progress, left = self.progress[self.at], _NEXT * self.work
+        progress, left = self.progress[self.at], _NEXT * self.others
         if self.solvers[self.at] is not self.surest or self.again >= _AGAIN or len(self.runs) == 1:
             return False
         if progress.remaining(self.task.tol) * progress.work > left * progress.passes:
@@ -100,9 +106,10 @@ class Alternating(Run):
             self.reason = (
                 f"{first} would take long (unscaled features or a large C): it and {' and '.join(others)} have turns"
             )
-        self.until = (1.0 + (_FIRST if begins else _NEXT)) * self.work
-        # the passes of the surest method are few and dear
-        free = self.solvers[self.at] is self.surest or self.passes_left == math.inf
+        # The passes of the surest method are few and dear: those of the others bound the work of all.
+        surest = self.solvers[self.at] is self.surest
+        self.until = self.work + (_FIRST if begins else _NEXT) * (self.others if surest else self.work)
+        free = surest or self.passes_left == math.inf
         self.least_left = -math.inf if free else (1.0 - _PART) * self.passes_left
         self.label = self.solvers[self.at].name
 
