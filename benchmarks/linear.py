@@ -34,6 +34,7 @@ PROBLEMS: dict[str, tuple[float, str, float]] = {
     "dense2000": (0.01, "hinge", 0.25),
     "regression100": (1.0, "insensitive", 1.0),
     "contradictions": (1000.0, "hinge", 0.5),
+    "near_copies": (1e4, "hinge", 0.5),
     "digits": (1.0, "crammer_singer", 0.5),
     "zipf_multiclass": (1.0, "crammer_singer", 0.5),
 }
@@ -59,6 +60,17 @@ def load(problem: str) -> tuple[Any, Any]:
         X = sp.random(2000, 8000, density=0.005, random_state=rng, format="csr")
         y = np.where(X @ rng.normal(size=8000) + 0.05 * rng.normal(size=2000) > 0, 1.0, -1.0)
         return sp.vstack([X, X[:100]]).tocsr(), np.append(y, -y[:100])
+    if problem == "near_copies":  # texts of thirty words by Zipf's law, in pairs that differ by a word in twenty
+        import scipy.sparse as sp
+        from sklearn.preprocessing import normalize
+
+        rng = np.random.default_rng(0)
+        chance = 1.0 / np.arange(1, 20_001) ** 1.1
+        words = np.repeat(rng.choice(20_000, size=(2000, 30), p=chance / chance.sum()), 2, axis=0)
+        words = np.where(rng.random(words.shape) < 0.05, rng.integers(20_000, size=words.shape), words)
+        X = sp.csr_matrix((np.ones(words.size), (np.repeat(np.arange(4000), 30), words.ravel())), (4000, 20_000))
+        X.sum_duplicates()
+        return normalize(X), rng.choice([-1.0, 1.0], 4000)
     if problem == "digits":
         from sklearn.datasets import load_digits
 

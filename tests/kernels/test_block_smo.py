@@ -19,6 +19,7 @@ from maxmargin.solvers.kernel.subproblem import (
     _move_thresholds,
     _partner_of,
     _partners,
+    _place,
     _shares,
 )
 from maxmargin.solvers.kernel.task import KernelTask
@@ -333,6 +334,16 @@ def test_the_block_of_rows_at_hand(n: int, dtype: Any) -> None:
     found = np.full((n, n), np.nan)
     block_of(store, slots[rows], rows, found)
     assert (found == K[np.ix_(rows, rows)]).all()
+
+
+def test_extremes_and_where_they_are() -> None:
+    rng = np.random.default_rng(0)
+    for n in (1, 7, 63, 64, 65, 300):
+        h = rng.normal(size=n)
+        for at in {0, n // 2, n - 1}:
+            assert _place(h, h[at]) == at
+        assert _place(np.repeat(h, 2), h[-1]) == 2 * n - 2  # the first of equals
+        assert _place(h, 9.0) == -1
 
 
 @pytest.mark.parametrize("q", [1, 7, 127, 128, 129, 300])
