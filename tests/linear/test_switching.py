@@ -17,7 +17,9 @@ from maxmargin import MulticlassSVM, SVMClassifier, SVMRegressor
 from maxmargin.solvers import progress
 from maxmargin.solvers.linear.alternating import Alternating
 from maxmargin.solvers.linear.automatic import Automatic
+from maxmargin.solvers.linear.coordinate_ascent import CoordinateAscent
 from maxmargin.solvers.linear.interior_point import InteriorRun
+from maxmargin.solvers.linear.newton import Newton
 from maxmargin.solvers.linear.rows import Rows
 from maxmargin.solvers.linear.task import LinearTask
 from maxmargin.status import Status
@@ -147,23 +149,39 @@ def test_plain_hinges_have_passes_enough_by_default() -> None:
     assert 1000 < found.passes <= 10_000
 
 
-def test_turns_grow_and_nothing_is_begun_again() -> None:
+def hopeless() -> LinearTask:
     X, values = near_copies(600, 11_000)
-    rows, sign = Rows(X), np.sign(values)
-    task = LinearTask(
-        rows, squared_hinge(sign, np.full(600, 1e6)), 1e6, np.ones(600), "free", 0.0, np.random.default_rng(0)
-    )
-    run = Automatic().start(task)
-    assert isinstance(run, Alternating)
-    turns = [(run.label, 0.0)]
-    runs = []
-    ready = False
-    while len(turns) < 5:
+    sign = np.sign(values)
+    terms = squared_hinge(sign, np.full(600, 1e6))
+    return LinearTask(Rows(X), terms, 1e6, np.ones(600), "free", 0.0, np.random.default_rng(0))
+
+
+def turns_of(run: Any, count: int) -> tuple[list[tuple[str, float]], list[Any]]:
+    """Who has each turn, with the work before it; the runs, from the second turn on."""
+    turns, runs, ready = [(run.label, 0.0)], [], False
+    while len(turns) < count:
         before, ready = ready, run.advance().ready
         if run.label != turns[-1][0]:
             assert before  # what was found in a turn is looked at when it ends
             turns.append((run.label, run.work))
             runs.append(run.run)
+    return turns, runs
+
+
+def test_turns_grow_and_nothing_is_begun_again() -> None:
+    run = Alternating(hopeless(), [CoordinateAscent(), Newton()], "")
+    turns, runs = turns_of(run, 4)
+    assert [label for label, _ in turns] == ["coordinate_ascent", "newton", "coordinate_ascent", "newton"]
+    assert turns[2][1] >= 4.0 * turns[1][1]
+    assert turns[3][1] >= 2.0 * turns[2][1]
+    assert runs[0] is runs[2]
+    assert "coordinate ascent" in run.reason
+
+
+def test_three_methods_have_turns() -> None:
+    run = Automatic().start(hopeless())
+    assert isinstance(run, Alternating)
+    turns, runs = turns_of(run, 5)
     three = ["coordinate_ascent", "newton", "block_ascent"]
     assert [label for label, _ in turns] == [*three, "coordinate_ascent", "newton"]
     assert turns[2][1] >= 4.0 * turns[1][1]

@@ -95,11 +95,12 @@ class Alternating(Run):
         return True
 
     def _turn(self) -> None:
+        before = self.run
         self.at, self.again = (self.at + 1) % len(self.solvers), 0
         begins = self.at == len(self.runs)
         if begins:
-            self.run_before.dual()
-            self.task.warm = WarmStart(self.run_before.weights().copy())
+            before.dual()
+            self.task.warm = WarmStart(before.weights().copy())
             self.runs.append(self.solvers[self.at].start(self.task))
             self.progress.append(Progress())
             first, *others = (solver.name.replace("_", " ") for solver in self.solvers[: len(self.runs)])
@@ -112,11 +113,6 @@ class Alternating(Run):
         free = surest or self.passes_left == math.inf
         self.least_left = -math.inf if free else (1.0 - _PART) * self.passes_left
         self.label = self.solvers[self.at].name
-
-    @property
-    def run_before(self) -> Run:
-        """The one that was at work before this turn."""
-        return self.runs[self.at - 1]
 
     def change_way(self) -> bool:
         """Another one goes on alone, where it does not stand still, too."""

@@ -90,7 +90,7 @@ class BlockAscentRun(Run):
 
     task: LinearTask
     exact_gap = True
-    cheap_passes = True  # none costs less than a look at where it begins
+    cheap_passes = True  # a first step costs about as much as a look at where it begins, and tells the gap there
 
     def __init__(self, options: BlockAscent, task: LinearTask) -> None:
         self.task = task

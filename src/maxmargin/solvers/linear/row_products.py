@@ -16,7 +16,8 @@ __all__ = ["RowProducts"]
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _TILE = 8  # columns, as many as their lines have places in the first cache
-_FULL = 0.2  # of all entries: from then on the products of a library are faster (measured: 0.1 to 0.3)
+# of all entries: from about then on a library, at some ten products in the time of one here, is faster
+_FULL = 0.2
 _COPIED = 12_000_000  # entries of a block of such rows: 0.1 GB
 _TOGETHER = 256  # rows
 _LINEAR = Kernel("linear")
@@ -93,7 +94,7 @@ class RowProducts:
     plus : float
         Added to each product: the square of a constant feature.
     check : callable
-        Is called on the way, about every tenth of a second, and may raise.
+        Is called on the way, between some hundred rows, and may raise.
 
     Attributes
     ----------
@@ -107,10 +108,10 @@ class RowProducts:
         self.rows, self.plus, self.check = rows, plus, check
         n, d = rows.shape
         # those that are full, or nearly so, are copied for a library
-        self.full = not rows.sparse or rows.entries > _FULL * n * d
-        self.capacity = min(n, max(2, _COPIED // max(d, 1))) if self.full else n
-        self.operations, self._last = 0.0, 0.0  # of the last block
-        self._lists = None if self.full else (np.zeros(d, np.int64), np.zeros(d, np.int64))
+        full = not rows.sparse or rows.entries > _FULL * n * d
+        self.capacity = min(n, max(2, _COPIED // max(d, 1))) if full else n
+        self.operations, self._last = 0.0, 0.0  # of the last step
+        self._lists = None if full else (np.zeros(d, np.int64), np.zeros(d, np.int64))
 
     def fetch(self, rows: Ints) -> Ints:
         """Nothing is to be done; returns the rows."""
@@ -126,14 +127,14 @@ class RowProducts:
         part = out[:q, :q]
         if self._lists is None:
             some = whole.matrix[rows]
-            some = some.toarray() if whole.sparse else some
+            some = some.astype(np.float64).toarray() if whole.sparse else some  # repeated entries add up
             part[:] = _LINEAR.block(some, some)
-            self._last = 0.5 * q * some.size
+            products = 0.5 * q * some.size
         else:
             entries = int((whole.indptr[rows + 1] - whole.indptr[rows]).sum())
             where, values = np.empty(entries, np.int32), np.empty(entries)
             part[:] = 0.0
-            products, (first, room) = 0.0, self._lists
+            products, (first, room) = 0.5 * part.size, self._lists
             _open_lists(whole.indices, whole.indptr, rows, first, room)
             try:
                 for begin in range(0, q, _TOGETHER):
@@ -144,7 +145,8 @@ class RowProducts:
                     )
             finally:
                 _close_lists(whole.indices, whole.indptr, rows, room)
-            self._last = products + 0.5 * part.size
+        self._last = products + 2.0 * whole.entries  # the second in add
+        self.operations += self._last
         _mirror(q, whole.squared_norms[rows], self.plus, out)
 
     def add(self, rows: Ints, slots: Ints, steps: Reals, out: Reals) -> None:
@@ -158,9 +160,7 @@ class RowProducts:
 
     def cost(self, rows: Ints) -> float:
         """Operations of the last step, which had these rows: their products, and the pass over all."""
-        done = self._last + 2.0 * self.rows.entries
-        self.operations += done
-        return done
+        return self._last
 
     def combined(self, beta: Reals) -> Reals:
         """``X X^T beta``."""
