@@ -361,7 +361,7 @@ class MulticlassSVM(Classifier, MarginEstimator):
         if warm is not None and warm.beta is None:
             warm.beta = task.near(warm.w)
         result = self._watched(lambda **limits: run_to_tolerance(task, solver, **limits))
-        at_zero = task.objective(np.zeros(task.n_weights))
+        at_zero = float(task.c @ costs.max(1)[number])
         # weights near the optimum are as near to 0 as this where 0 is near it too
         if self._free and task.penalty(result.w) <= 4.0 * float(self.tol) * at_zero:
             at_zero = objective_at_zero(task)

@@ -84,3 +84,20 @@ def test_the_projection_onto_a_simplex_is_the_nearest_point() -> None:
                 level = taken[found > 0]
                 assert np.ptp(level) <= 1e-9 * (1 + np.abs(level).max())
                 assert (taken <= level.max() + 1e-9 * (1 + np.abs(point).max())).all()
+
+
+def test_short_passes_are_made_several_at_once() -> None:
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(600, 5))
+    y = (X @ rng.normal(size=(5, 4)) + 0.3 * rng.normal(size=(600, 4))).argmax(1)
+    task = MulticlassTask(Rows(X), y, 1.0 - np.eye(4), 1.0, np.ones(600), 1e-6, np.random.default_rng(0))
+    run = CrammerSinger().start(task)
+    steps = [run.advance() for _ in range(60)]
+    assert steps[0].passes == 1
+    assert max(step.passes for step in steps) > 2
+    assert all(step.work <= 1.0 + 1e-12 for step in steps if not step.ready)  # no more than a pass over all rows
+    run.at_once = 1
+    assert run.advance().passes == 1
+    W, value = run.task.weights_of(run.a), run.dual()
+    np.testing.assert_allclose(run.W, W.T if not run.task.rows.sparse else W, atol=1e-9)
+    assert value == pytest.approx(steps[-1].dual, rel=1e-3)

@@ -113,3 +113,12 @@ def test_without_the_compiler_it_does_nothing() -> None:
     code = "from maxmargin._compiled import prefetch; assert prefetch(None, 0) is None"
     done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, check=False)
     assert done.returncode == 0
+
+
+def test_several_orders_at_once_are_orders_each() -> None:
+    some = np.arange(0, 900, 3)
+    orders = in_blocks(some, np.random.default_rng(2), 4).reshape(4, -1)
+    for order in orders:
+        np.testing.assert_array_equal(np.sort(order), some)
+    assert len({tuple(order) for order in orders}) == 4
+    np.testing.assert_array_equal(orders[0], in_blocks(some, np.random.default_rng(2)))

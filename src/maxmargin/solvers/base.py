@@ -239,6 +239,9 @@ class Run(ABC):
     passes_left: float = float("inf")
     """Passes that :meth:`advance` may take; the outer loop says it before each call."""
 
+    at_once: float = float("inf")
+    """Passes until the next evaluation that is due in any case, which steps of several short passes heed; the same."""
+
     label = ""
     """Name of the algorithm at work, where the solver chooses among several."""
 

@@ -402,6 +402,7 @@ class _Loop:
         while True:
             self._keep_best()
             run.passes_left = self.max_passes - self._last_passes - self.passes
+            run.at_once = math.inf if self.check_every is None else self.check_every - self.passes % self.check_every
             step = run.advance()
             self._serve_interrupt()
             self.passes += step.passes

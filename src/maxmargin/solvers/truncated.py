@@ -16,7 +16,12 @@ Reals = NDArray[np.float64]
 
 
 def conjugate_gradients(
-    product: Callable[[Reals], Reals], b: Reals, scale: Reals, *, forcing: float, most: int
+    product: Callable[[Reals], Reals],
+    b: Reals,
+    scale: Reals | Callable[[Reals], Reals],
+    *,
+    forcing: float,
+    most: int,
 ) -> tuple[Reals, int, bool]:
     """Preconditioned conjugate gradients for ``A p = b``, begun at 0.
 
@@ -25,8 +30,9 @@ def conjugate_gradients(
     product : callable
         ``A @ p`` for a positive definite ``A``.
     b : float64 array of shape (d,)
-    scale : float64 array of shape (d,)
-        Inverse diagonal of the preconditioner.
+    scale : float64 array of shape (d,), or callable
+        Inverse diagonal of the preconditioner, or what it makes of a vector: where that is nearly ``A^-1`` a product or
+        two are enough.
     forcing : float
         Part of ``b``, in the norm of the preconditioner, at which to stop.
     most : int
@@ -38,7 +44,8 @@ def conjugate_gradients(
         ``reached`` says whether that part was reached. Where a product shows no curvature, the way ends before it.
     """
     p, r = np.zeros_like(b), b
-    z = scale * r
+    precondition = scale if callable(scale) else lambda r: scale * r
+    z = precondition(r)
     rz = inner(r, z)
     direction = z
     enough = forcing**2 * rz
@@ -52,7 +59,7 @@ def conjugate_gradients(
         alpha = rz / bend
         p += alpha * direction
         r = r - alpha * image
-        z = scale * r
+        z = precondition(r)
         rz, before = inner(r, z), rz
         direction = z + (rz / before) * direction
     return p, most, rz <= enough

@@ -164,7 +164,7 @@ class Switching(Run):
         self.point: Reals | None = None
 
     def advance(self) -> Step:
-        self.run.passes_left = self.passes_left
+        self.run.passes_left, self.run.at_once = self.passes_left, self.at_once
         if self.label != self.second.name and self.budget < math.inf:  # no pass of many is to go beyond the last
             self.run.passes_left = min(self.passes_left, _LAST - self.progress.passes - self.looks)
         step = self.run.advance()

@@ -5,7 +5,8 @@ Problem: ``1/2 |W|^2 + sum_i c_i max_k [cost(y_i, k) + <w_k - w_(y_i), x_i>]``. 
 ``sum_ik a_ik cost(y_i, k) - 1/2 |W|^2``. Source: Crammer and Singer (JMLR 2001), section 6; Keerthi, Sundararajan,
 Chang, Hsieh, Lin (KDD 2008), the sequential dual method. With the scores ``g_k = cost_k + <w_k, x_i>`` a step of row
 ``i`` takes ``a_i`` to the projection of ``a_i + g / |x_i|^2`` onto its simplex, the maximum over all its variables.
-Where passes are many, leaps between them go along the variables that are not 0 (:mod:`.face`).
+Where passes are many, leaps between them go along the variables that are not 0 (:mod:`.face`), and once few rows are at
+work a step of the run makes several passes.
 Cost of a step: two products of the row with the block of weights: of sparse rows ``W[feature, class]`` with the class
 running fastest; of dense ones class by class, and without the classes that will hardly gain weight.
 Memory beyond the data: ``W``, and ``a``: a number for each row and class.
@@ -19,7 +20,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ..._compiled import compiled, prefetch
+from ..._compiled import compiled, larger, prefetch, smaller
 from ..._products import inner
 from ..base import Run, Step, WarmStart
 from ..chunks import Pace, chunks
@@ -46,7 +47,8 @@ _GAP, GAIN, _VIOLATION = range(3)
 _FAR = 0.05
 # how many times later the first leap comes where rows are many more than features: passes over the few rows and classes
 # left cost little there, and a leap takes all of them back (measured on digits: two thirds of the time to 1e-3)
-_PATIENCE = 4.0
+_PATIENCE = 3.0
+_MOST_AT_ONCE = 8.0  # passes of a step
 # of the largest cost: how far behind the best a class may be to share a row's dual weight at a start from weights
 _NEAR = 0.02
 
@@ -288,6 +290,40 @@ def _add(data, indices, indptr, width, i, change, classes, n, changed, W):
                 W[f, k] += value * change[k]
 
 
+@compiled(dot=True)
+def _look(g, mine, n, near):
+    """Highest score, lowest one with dual weight, sum of dual weights times scores, and how many are near the highest.
+
+    Loops without branches, over numbers that lie side by side, which are worked on several at a time.
+    """
+    highest, lowest, total, count = -np.inf, np.inf, 0.0, 0
+    for j in range(np.uint64(n)):
+        highest = larger(highest, g[j])
+        lowest = smaller(lowest, g[j] if mine[j] > 0.0 else np.inf)
+        total += mine[j] * g[j]
+    for j in range(np.uint64(n)):
+        count += highest - g[j] <= near
+    return highest, lowest, total, count
+
+
+@compiled(dot=True)
+def _best_step(g, mine, n, highest, curvature, c, new):
+    """The dual weights of a row that are best while all others stay."""
+    if curvature <= 0.0:
+        for j in range(np.uint64(n)):
+            new[j] = c if g[j] == highest else 0.0
+        project(new, n, c, -np.inf)
+        return
+    # less by the largest: the projection is the same; and what is far below gets nothing in any case
+    level, used, least = -c, 0, -3.0 * c
+    for j in range(np.uint64(n)):
+        new[j] = mine[j] + larger((g[j] - highest) / curvature, least)
+        counts = (mine[j] > 0.0) | (g[j] == highest)
+        level += new[j] if counts else 0.0
+        used += counts
+    project(new, n, c, level / used)
+
+
 @compiled
 def _visit(
     data, indices, indptr, width, target, costs, c, norm2, a, W, classes, at_work, order, promising, limit, far, state
@@ -298,7 +334,7 @@ def _visit(
     out from then on. Of sparse rows, whose weights of all classes lie together, there is one list with all classes.
     """
     most = len(costs)
-    g, change, changed = np.empty(most), np.empty(most), np.empty(most, np.int64)
+    g, had, change, changed = np.empty(most), np.empty(most), np.empty(most), np.empty(most, np.int64)
     # sums go on where the chunk before has ended: so they are the same wherever a pass is cut
     gap, gain, worst, end = state[_GAP], state[GAIN], state[_VIOLATION], len(order) - 1
     for q in range(len(order)):
@@ -313,48 +349,41 @@ def _visit(
         listed = np.uint64(0) if indices is not None else i
         mine, n = classes[listed], at_work[listed]
         _scores(data, indices, indptr, width, i, W, mine, n, g)
-        highest, second, lowest, mean = -np.inf, -np.inf, np.inf, 0.0
-        for j in range(np.uint64(n)):
-            k = np.uint64(mine[j])
-            g[j] += costs[y, k]
-            if g[j] > highest:
-                highest, second = g[j], highest
-            elif g[j] > second:
-                second = g[j]
-            if a[i, k] > 0.0:
-                lowest = min(lowest, g[j])
-                mean += a[i, k] * g[j]
+        cost, weights = costs[y], a[i]
+        if indices is None:
+            for j in range(np.uint64(n)):
+                k = np.uint64(mine[j])
+                g[j] += cost[k]
+                had[j] = weights[k]
+        else:
+            for j in range(np.uint64(n)):
+                g[j] += cost[j]
+                had[j] = weights[j]
+        highest, lowest, mean, near = _look(g, had, n, limit)
         gap += c[i] * highest - mean
         violation = highest - lowest
         # all weight on the best class, and the next one far behind: nothing will change soon
-        promising[q] = violation > 0.0 or highest - second <= limit
+        promising[q] = violation > 0.0 or near > 1
         worst = max(worst, violation)
         if violation > 1e-12 * (1.0 + abs(highest)):
-            curvature = norm2[i]
-            if curvature > 0.0:
-                # less by the largest: the projection is the same; and what is far below gets nothing in any case
-                level, used = -c[i], 0
+            _best_step(g, had, n, highest, norm2[i], c[i], change)
+            if indices is None:
                 for j in range(np.uint64(n)):
-                    k = np.uint64(mine[j])
-                    change[j] = a[i, k] + max((g[j] - highest) / curvature, -3.0 * c[i])
-                    if a[i, k] > 0.0 or g[j] == highest:
-                        level += change[j]
-                        used += 1
-                project(change, n, c[i], level / used)
+                    k, new = np.uint64(mine[j]), change[j]
+                    change[j] = had[j] - new
+                    gain -= change[j] * cost[k]
+                    weights[k] = new
             else:
                 for j in range(np.uint64(n)):
-                    change[j] = c[i] if g[j] == highest else 0.0
-                project(change, n, c[i], -np.inf)
-            for j in range(np.uint64(n)):
-                k, new = np.uint64(mine[j]), change[j]
-                change[j] = a[i, k] - new
-                gain -= change[j] * costs[y, k]
-                a[i, k] = new
+                    new = change[j]
+                    change[j] = had[j] - new
+                    gain -= change[j] * cost[j]
+                    weights[j] = new
             _add(data, indices, indptr, width, i, change, mine, n, changed, W)
         if indices is None:
             for j in range(n - 1, -1, -1):
                 k = mine[j]
-                if a[i, k] <= 0.0 and highest - g[j] > limit + far:
+                if weights[k] <= 0.0 and highest - g[j] > limit + far:
                     n -= 1
                     mine[j], mine[n] = mine[n], k
             at_work[i] = n
@@ -454,7 +483,9 @@ class CrammerSingerRun(Run):
     def advance(self) -> Step:
         task, rows, state = self.task, self.task.rows, self.state
         state[_GAP] = state[_VIOLATION] = 0.0
-        order = in_blocks(np.flatnonzero(self.visited), task.rng)
+        some = np.flatnonzero(self.visited)
+        passes = self._at_once(len(some))
+        order = in_blocks(some, task.rng, passes)
         kept = np.ones(len(order), bool)
         at = 0
         for run in chunks(order, task.deadline, self.pace):
@@ -467,15 +498,23 @@ class CrammerSingerRun(Run):
         if self.average is not None:
             self.average.add(self.W)
         if self.options.shrinking:
-            self.visited[order[~kept]] = False
+            self.visited[order[-len(some) :][~kept[-len(some) :]]] = False
             self.limit = float(state[_VIOLATION])
             if not self.visited.any():
                 self._take_all_back()
         dual = float(state[GAIN]) - task.penalty(self.W.reshape(-1))
-        step = Step(1, float(state[_GAP]), dual, work=len(order) / max(rows.shape[0], 1))
+        step = Step(passes, float(state[_GAP]) / passes, dual, work=len(order) / max(rows.shape[0], 1))
         if self.leaps.due(step.work):
             self._leap(step)
         return step
+
+    def _at_once(self, chosen: int) -> int:
+        """How many passes over so many rows a step makes: as many as take no longer than one over all rows.
+
+        What there is to do between two passes takes as long as a short one.
+        """
+        most = min(_MOST_AT_ONCE, self.at_once, self.passes_left / 4.0)
+        return int(max(1.0, min(self.task.rows.shape[0] / max(chosen, 1), most)))
 
     def _leap(self, step: Step) -> None:
         """Conjugate gradients along the free dual variables, counted with the pass before."""

@@ -3,9 +3,9 @@
 Where rows depend on one another, or contradict each other, and ``C`` is large, single steps undo each other, and passes
 go on without end. By then most variables have found the bound that they stay at, and along the others, the face of the
 box on which the point lies, the dual is a quadratic of which conjugate gradients find the maximum in a few dozen
-products. The way is projected back onto the box; passes after it find the next face. Free variables must be no more
-than weights. Source: Moré and Toraldo (SIAM Journal on Optimization 1991), algorithm GPCG, with coordinate
-ascent in the place of gradient projection.
+products; where a factor of its matrix costs no more than these would, it leads them there at once. The way is projected
+back onto the box; passes after it find the next face. Free variables must be no more than weights. Source: Moré and
+Toraldo (SIAM Journal on Optimization 1991), algorithm GPCG, with coordinate ascent in the place of gradient projection.
 Memory beyond that of coordinate ascent: a few numbers for each free variable and feature, and a copy of the rows with
 free variables where rows are sparse.
 """
@@ -13,6 +13,7 @@ free variables where rows are sparse.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -59,6 +60,12 @@ class Face(Protocol):
 
     def product(self, p: Reals) -> Reals:
         """``H p``."""
+
+    def inverse(self, damping: Reals, most: int) -> tuple[Callable[[Reals], Reals], int] | None:
+        """What makes ``p`` of ``(H + diag(damping)) p`` but for rounding, and how many products it took.
+
+        None where it would take more than ``most``, and where rounding is all there is.
+        """
 
     def projected(self, values: Reals) -> Reals:
         """The nearest values between the bounds."""
@@ -143,7 +150,11 @@ def leap(face: Face, most: int) -> tuple[Reals | None, Reals, int]:
         return face.product(p) + damping * p
 
     with np.errstate(over="ignore", invalid="ignore"):  # such a way is not taken
-        way, done, _ = conjugate_gradients(damped, face.slope, scale, forcing=_FORCING, most=most)
+        inverse, before = face.inverse(damping, most) or (None, 0)
+        way, done, _ = conjugate_gradients(
+            damped, face.slope, inverse or scale, forcing=_FORCING, most=max(most - before, 1)
+        )
+        done += before
         step = 1.0
         for _ in range(_TRIES):
             change = face.projected(face.values + step * way) - face.values

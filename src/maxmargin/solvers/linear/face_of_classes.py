@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .cholesky import factor, solve
+from .row_products import RowProducts
 from .rows import Rows
 from .selected_rows import some_rows
 from .simplex import project_rows
@@ -14,6 +17,8 @@ from .simplex import project_rows
 __all__ = ["ClassesFace"]
 
 Reals = NDArray[np.float64]
+_LARGEST = 2000  # variables of a matrix: 32 MB, and as much for what leads to it
+_ROUNDING = 1e-13  # of the largest entry of its diagonal
 
 
 class ClassesFace:
@@ -61,6 +66,44 @@ class ClassesFace:
         """``H p``."""
         self.check()
         return self._along(self.rows.scores(self.combined(p)))
+
+    def inverse(self, damping: Reals, most: int) -> tuple[Callable[[Reals], Reals], int] | None:
+        """By a variable for each class of a row but its largest, which takes what the others leave."""
+        (r, classes), entries = self.free.shape, self.rows.entries
+        f = int(self.count.sum()) - r
+        cost = (0.5 * r * entries + 4.0 * f**2 + f**3 / 3.0) / (2.0 * (entries + self.rows.shape[1]) * classes)
+        if f > _LARGEST or cost >= most:
+            return None
+        self.check()
+        i, k = np.nonzero(self.free)
+        first = self.values.reshape(self.free.shape).argmax(1)
+        others = k != first[i]
+        i, k = i[others], k[others]
+        last, every = first[i], np.arange(r)
+        products = np.empty((r, r))
+        RowProducts(self.rows, 0.0, self.check).fill_block(every, every, products)
+        shared = (k[:, None] == k).astype(np.float64)
+        shared += last[:, None] == last
+        shared -= k[:, None] == last
+        shared -= last[:, None] == k
+        matrix = products[np.ix_(i, i)]
+        matrix *= shared
+        row = damping.reshape(self.free.shape)[i, 0]  # the same for all classes of a row
+        matrix += (i[:, None] == i) * row
+        matrix[np.diag_indices(f)] += row
+        tiles = factor(matrix, _ROUNDING * float(matrix.diagonal().max(initial=0.0)))
+        if tiles is None:
+            return None
+
+        def inverse(slope: Reals) -> Reals:
+            slope = slope.reshape(self.free.shape)
+            steps = solve(tiles, slope[i, k] - slope[i, last])
+            p = np.zeros(self.free.shape)
+            p[i, k] = steps
+            p[every, first] = -np.bincount(i, steps, r)
+            return p.ravel()
+
+        return inverse, math.ceil(cost)
 
     def projected(self, values: Reals) -> Reals:
         """The nearest values between the bounds."""

@@ -61,6 +61,9 @@ class TermsFace:
         score = self.rows.scores(self.rows.combined(beta)) + self.constant**2 * float(beta.sum())
         return np.asarray(self.sign * score[self.place] + self.ridge * p)
 
+    def inverse(self, damping: Reals, most: int) -> None:
+        """None: leaps are taken where the rows of a face are many and sparse, and few products are cheaper."""
+
     def projected(self, values: Reals) -> Reals:
         """The nearest values between the bounds."""
         return np.clip(values, 0.0, self.upper)

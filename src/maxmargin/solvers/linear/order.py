@@ -35,11 +35,18 @@ def _below(seed, count, bound):
 
 @compiled
 def _mixed(some, seed, blocks, out):
-    """Blocks of ``some`` in random order, and each window of the result shuffled.
+    """Blocks of ``some`` in random order, and each window of the result shuffled; anew in each row of ``out``.
 
     The first block is shorter, by another length each time; ``blocks`` is room for their numbers.
     """
-    n, at, count = len(some), 0, 1
+    count = 0
+    for t in range(len(out)):
+        count = _mix(some, seed, count + 1, blocks, out[t])
+
+
+@compiled
+def _mix(some, seed, count, blocks, out):
+    n, at = len(some), 0
     first = _below(seed, count, _BLOCK)
     for b in range(len(blocks)):  # the shuffle of Fisher and Yates, from inside out
         count += 1
@@ -56,10 +63,11 @@ def _mixed(some, seed, blocks, out):
             count += 1
             other = start + _below(seed, count, k + 1)
             out[start + k], out[other] = out[other], out[start + k]
+    return count
 
 
-def in_blocks(some: Ints, rng: np.random.Generator) -> Ints:
-    """Some of the rows in a new order, each once."""
-    out = np.empty(len(some), np.int64)
+def in_blocks(some: Ints, rng: np.random.Generator, times: int = 1) -> Ints:
+    """Some of the rows in new orders, one after another: each row once in every one."""
+    out = np.empty((times, len(some)), np.int64)
     _mixed(some, int(rng.integers(1 << 62)), np.empty(2 + len(some) // _BLOCK, np.int64), out)
-    return out
+    return out.reshape(-1)

@@ -9,7 +9,7 @@ from ..._compiled import compiled
 __all__ = ["project", "project_rows"]
 
 
-@compiled
+@compiled(dot=True)
 def project(point, n, total, level):
     """Project ``point[:n]`` onto ``{a >= 0, sum a = total}`` in place.
 
@@ -18,16 +18,16 @@ def project(point, n, total, level):
     """
     left = -1
     while True:
-        count, sum_left = 0, -total
-        for k in range(np.uint64(n)):
-            if point[k] > level:
-                count += 1
-                sum_left += point[k]
+        count, sum_left = 0, 0.0
+        for k in range(np.uint64(n)):  # without a branch, which would be guessed wrong
+            above = point[k] > level
+            count += above
+            sum_left += point[k] if above else 0.0
         # the same entries: done; more of them, or none, are rounding
         if count == 0 or (left >= 0 and count >= left):
             break
         left = count
-        level = sum_left / count
+        level = (sum_left - total) / count
     for k in range(np.uint64(n)):
         point[k] = max(point[k] - level, 0.0)
 
