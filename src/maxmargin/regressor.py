@@ -204,9 +204,10 @@ default="epsilon_insensitive"
         X, target = self._numbers(X, y)
         n = len(target)
         weight = check_sample_weight(sample_weight, n)
-        X, order, counts = self._counted(X, np.unique(target, return_inverse=True)[1], weight)
+        rows, order, counts = self._counted(X, np.unique(target, return_inverse=True)[1], weight)
+        target = target if rows is X else target[order]  # most often all count
         return EncodedValues(
-            X=X, order=order, counts=counts, weight=counts, n=n, free=self._intercept == "free", target=target[order]
+            X=rows, order=order, counts=counts, weight=counts, n=n, free=self._intercept == "free", target=target
         )
 
     def _numbers(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, Reals]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from maxmargin import SVMClassifier, SVMRegressor
 from maxmargin.solvers.linear import dense_products, selected_rows
 from maxmargin.solvers.linear.band import BandRun
 from maxmargin.solvers.linear.interior_point import InteriorPoint
@@ -73,6 +74,22 @@ def test_a_band_of_dense_rows_is_no_copy(kind: str, share: float) -> None:
     tracemalloc.stop()
     assert found.certificate.relative_gap <= 1e-6
     assert most < share * X.nbytes, most / X.nbytes
+
+
+@pytest.mark.parametrize(("kind", "most"), [("hinge", 20.5), ("tube", 23.5)])
+def test_a_fit_holds_few_numbers_for_each_row(kind: str, most: float) -> None:
+    """Copies that nobody needs, or costs of all terms at once, would be more."""
+    X, terms = problem(kind)
+    y = terms.sign[:, 0] if kind == "hinge" else terms.margin[:, 0] + 0.1
+    model = (SVMClassifier if kind == "hinge" else SVMRegressor)(fit_intercept=False, random_state=0)
+    model.fit(X[:20_000], y[:20_000])  # what is loaded and compiled by the first one is not counted
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    model.fit(X, y)
+    taken = (tracemalloc.get_traced_memory()[1] - before) / (8 * len(y))
+    tracemalloc.stop()
+    assert model.solver_ == "interior_point"  # after coordinate ascent
+    assert taken < most, taken
 
 
 @pytest.mark.parametrize("kind", ["hinge", "tube"])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from maxmargin.solvers.linear.intercept import best_intercept
+from maxmargin.solvers.linear.normal_equations import to_zero
 from maxmargin.terms import Terms, hinge, insensitive, squared_hinge, squared_insensitive
 
 RNG = np.random.default_rng(3)
@@ -98,3 +99,21 @@ def test_arrays_are_copied_only_where_they_have_to_be() -> None:
     assert all(values.flags.writeable and values.flags.c_contiguous for values in terms)
     assert terms.sign.ravel().tolist() == [1.0, -1.0, 1.0]
     assert terms.upper.ravel().tolist() == [1.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_costs_are_the_same_wherever_pieces_are_cut(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = ALL[kind].cost(F)
+    monkeypatch.setattr("maxmargin.terms._AT_ONCE", 5)
+    np.testing.assert_array_equal(ALL[kind].cost(F), whole)
+
+
+@pytest.mark.parametrize("rows_at_once", [1, 4, 1000])
+def test_steps_end_where_the_first_variable_is_0(
+    rows_at_once: int, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("maxmargin.solvers.linear.normal_equations._AT_ONCE", rows_at_once)
+    for shape in ((9, 2), (9,), (0, 1)):
+        x, dx = rng.random(shape), 3.0 * rng.normal(size=shape)
+        ends = [1.0, *(-value / change for value, change in zip(x.flat, dx.flat, strict=True) if change < 0.0)]
+        assert to_zero(x, dx) == min(ends)

@@ -77,8 +77,11 @@ class Problem(Protocol):
     C: float
     tol: float
     weight: Reals
-    examples: Ints
     warm: WarmStart | None
+
+    @property
+    def examples(self) -> Ints:
+        """Numbers of the examples of positive weight."""
 
     @property
     def c(self) -> Reals:

@@ -123,10 +123,11 @@ def certify(
     """
     task = run.task
     found = run.evaluate(w)
-    primal = task.penalty(w) + inner(task.c[task.examples], found.slack)
     weight = task.weight[task.examples]
+    primal = task.penalty(w) + inner(task.C * weight, found.slack)
     total = float(weight.sum())
     bound, risk = inner(weight, found.slack) / total, inner(weight, found.risk) / total
+    del weight  # before as many numbers are made
     # beside an optimum of about 0 no part of the values is small: then that of the sums they come from counts
     rounding = getattr(task, "rounding", lambda _: 0.0)(w) if dual > primal else 0.0
     if task.exact:
@@ -156,7 +157,7 @@ def certify(
         oracle_calls=oracle_calls,
         seconds=seconds,
         C=task.C,
-        n_examples=len(task.examples),
+        n_examples=len(found.slack),
         solver=solver,
         status=status,
     )

@@ -14,6 +14,7 @@ __all__ = ["clipped_dual", "factor_between", "warm_dual"]
 
 Reals = NDArray[np.float64]
 _SAME = 1e-15
+_AT_ONCE = 1 << 13  # coefficients
 
 
 def warm_dual(terms: Terms, beta: Reals, square: Callable[[Reals], float], *, balanced: bool) -> Reals:
@@ -68,10 +69,13 @@ def factor_between(known: Reals, beta: Reals) -> float | None:
     """
     if np.array_equal(known, beta):
         return 1.0
-    largest = int(np.abs(known).argmax())
+    largest = max(sorted((int(known.argmax()), int(known.argmin()))), key=lambda k: abs(known[k]))
     if known[largest] == 0.0:
         return None
     factor = float(beta[largest] / known[largest])  # one quotient is exact to the last bit; one of sums is not
     # each of them: where features are of very different sizes, sums depend on the smallest ones
-    same = np.abs(beta - factor * known) <= _SAME * np.abs(beta)
-    return factor if same.all() else None
+    for at in range(0, len(beta), _AT_ONCE):  # most often the first ones differ
+        some = beta[at : at + _AT_ONCE]
+        if not (np.abs(some - factor * known[at : at + _AT_ONCE]) <= _SAME * np.abs(some)).all():
+            return None
+    return factor

@@ -142,6 +142,7 @@ class BandRun(Run):
                 few = self.inner.task.rows.shape[0]
         if self.inner.steps > _PATIENCE:
             self.ahead = np.inf  # a start at the weights has come to nothing on few rows, and would on all
+            del self.inner
             self._go_whole()
         return Step(1, self.primal - self.lower, self.lower)
 
@@ -179,7 +180,7 @@ class BandRun(Run):
 
     def _go_whole(self) -> None:
         """The rest on all rows."""
-        del self.inner, self.band, self.slack
+        del self.band, self.slack
         if self.best is not None:
             self.task.from_dual(self._best_point())  # the task remembers it
             self.best = None
@@ -194,22 +195,26 @@ class BandRun(Run):
         w = self.inner.point
         scores = task.scores(w)
         primal = task.penalty(w) + float(terms.cost(scores).sum())
-        slack = terms.sign * scores[:, None]
-        np.subtract(terms.margin, slack, out=slack)
-        del scores
         ahead = max(primal / max(self.inner.primal, 1e-300), 1.0)
         if primal < self.primal:
             self.primal, self.point, self.ahead = primal, w.copy(), ahead
-        if band is not None and self.inner.found is not None:
-            if value > self.lower or self.best is None:
-                self.lower, self.best = value, (band, self.inner.found.copy())
+        found = None if band is None else self.inner.found
+        if band is not None and found is not None and (value > self.lower or self.best is None):
+            self.lower, self.best = value, (band, found.copy())
+        gap = max(self.primal - self.lower, 0.0)
+        enough = gap <= task.tol * abs(self.primal)
+        narrow = band is None or not enough
+        if narrow:
+            del self.inner  # before the next one's arrays are made
+        slack = terms.sign * scores[:, None]
+        np.subtract(terms.margin, slack, out=slack)
+        del scores
+        if band is not None and found is not None:
             outside = np.ones(len(slack), np.bool_)
             outside[band.rows] = False
             self.crossed |= outside & ((slack > 0.0) != band.bounded).any(1)
-        gap = max(self.primal - self.lower, 0.0)
-        enough = gap <= task.tol * abs(self.primal)
-        if band is None or not enough:
-            del band
+        if narrow:
+            del band, found
             self._narrow(slack, w.copy(), ahead)
         return Step(1, gap, self.lower, ready=enough)
 
@@ -233,7 +238,7 @@ class BandRun(Run):
         if inside.mean() > _WIDEST:
             self._go_whole()
             return
-        del near, self.inner, self.band  # before the next ones are made
+        del near, self.band  # before the next ones are made
         self.band = self._banded(inside, slack)
         if w is not None and ahead < _ASTRAY:
             self.band.task.warm = WarmStart(w)

@@ -33,7 +33,7 @@ from .averaging import average_for
 from .face import Leaps, leap
 from .face_of_terms import TermsFace
 from .order import in_blocks
-from .rows import AHEAD, add_row, add_two, dot_row, dot_two, load_row, square
+from .rows import AHEAD, add_row, add_two, dot_row, dot_two, load_row, read_only, square
 from .task import LinearTask
 
 __all__ = ["CoordinateAscent"]
@@ -197,13 +197,13 @@ class CoordinateRun(Run):
         self.terms = hinges_only(task.terms, task.name, options.name).written_out()
         rows = task.rows
         n, d = rows.shape
-        self.norm2 = rows.squared_norms.copy()
         self.state = np.zeros(8)
         if task.intercept == "penalized":
             self.state[_CONSTANT] = task.scale
         elif task.intercept == "free":
-            self.state[_CONSTANT] = float(np.sqrt(_PENALTY * max(self.norm2.mean(), 1e-300)))
-        self.norm2 += self.state[_CONSTANT] ** 2
+            self.state[_CONSTANT] = float(np.sqrt(_PENALTY * max(rows.squared_norms.mean(), 1e-300)))
+        plus = float(self.state[_CONSTANT]) ** 2
+        self.norm2 = read_only(rows.squared_norms + plus if plus else rows.squared_norms)  # no copy without need
         self.a = task.start()
         self.w = np.zeros(d + 1)
         self.point = np.zeros(task.n_weights)
@@ -215,8 +215,8 @@ class CoordinateRun(Run):
         self.pace = Pace(multiple=2)
         self.visited = np.ones(n, bool)
         self.promising = np.empty(n, bool)
-        self.numbers = np.empty(n, np.int64)  # room for those of the active rows
-        self.active: Ints = np.arange(n)
+        self.numbers = np.arange(n)  # of the active rows, and room for more
+        self.active: Ints = self.numbers
         self.limits = np.array([np.inf, -np.inf])
         self.leaps = Leaps()
         self.ahead: Reals | None = None  # where the last leap would have gone without bounds
@@ -324,7 +324,7 @@ class CoordinateRun(Run):
     def _leave_out(self, order: Ints) -> None:
         """The next passes go without rows that showed no promise; the estimate of the gap takes theirs for 0."""
         state = self.state
-        self.active = self.numbers[: _list_active(order, self.promising, self.visited, self.numbers)]
+        self._list(order)
         self.limits[0] = state[_HIGH] if state[_HIGH] > 0.0 else np.inf
         self.limits[1] = state[_LOW] if state[_LOW] < 0.0 else -np.inf
         if not len(self.active):
@@ -339,14 +339,19 @@ class CoordinateRun(Run):
         if not self.terms.squared:
             idle |= (self.a >= self.terms.upper) & (slope > self.limits[0])
         np.logical_not(idle.all(1), out=self.visited)
-        self.active = np.flatnonzero(self.visited)
+        self._list()
         if not len(self.active):
             self._take_all_back()
 
     def _take_all_back(self) -> None:
         self.visited[:] = True
-        self.active = np.arange(len(self.visited))
+        self._list()
         self.limits[:] = np.inf, -np.inf
+
+    def _list(self, order: Ints | None = None) -> None:
+        """The next passes go over the rows to be visited, without those of ``order`` that showed no promise."""
+        order = self.numbers[:0] if order is None else order
+        self.active = self.numbers[: _list_active(order, self.promising, self.visited, self.numbers)]
 
     def dual(self) -> float:
         self.point, value = self.task.from_dual(self.a)

@@ -215,9 +215,9 @@ class InteriorRun(Run):
         at_low, at_high = -self.a * self.low, -room * self.high if self.bounded else self.high
         _, _, da, dlow, dhigh = direction(at_low, at_high)
         primal, dual = self._lengths(da, dlow, dhigh, room)
-        ahead = self._products(
-            self.a + primal * da, self.low + dual * dlow, room - primal * da, self.high + dual * dhigh
-        )
+        ahead = inner((self.a + primal * da).ravel(), (self.low + dual * dlow).ravel())
+        if self.bounded:
+            ahead += inner((room - primal * da).ravel(), (self.high + dual * dhigh).ravel())
         ahead /= count
         # far below the tolerance the systems only lose accuracy
         target = max(mu * (ahead / mu) ** 3, 0.01 * max(self.task.tol, FINEST) * abs(self.primal) / count)
@@ -229,6 +229,7 @@ class InteriorRun(Run):
         del da, dlow, dhigh  # before the next ones are made
         # at a large C an error of 1e-12 in the scores is seen
         dw, df, da, dlow, dhigh = direction(at_low, at_high, fresh=self.gap <= _FAR or self.steps % 5 == 0)
+        del at_low, at_high
         self.near |= self.products <= _LARGE
         share = _TO_BOUNDARY if self.near else _CAREFULLY
         primal, dual = (min(1.0, share * step) for step in self._lengths(da, dlow, dhigh, room))

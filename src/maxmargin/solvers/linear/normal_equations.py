@@ -17,6 +17,7 @@ __all__ = ["normal_equations", "passes_for_matrix", "solver_of", "to_zero"]
 Reals = NDArray[np.float64]
 _NEGLIGIBLE = 1e-20
 _WIDEST = 4000
+_AT_ONCE = 1 << 13  # rows: their numbers stay in a cache
 
 
 def normal_equations(
@@ -108,6 +109,9 @@ def _solution(matrix: Reals, shift: float) -> Callable[[Reals], Reals] | None:
 
 def to_zero(x: Reals, dx: Reals) -> float:
     """The largest step of at most 1 that keeps ``x + step dx`` from falling below 0."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        ratio = np.where(dx < 0.0, -x / dx, 1.0)
-    return min(1.0, float(ratio.min(initial=1.0)))
+    least = []
+    for at in range(0, len(x), _AT_ONCE):
+        part, change = x[at : at + _AT_ONCE], dx[at : at + _AT_ONCE]
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            least.append(np.where(change < 0.0, -part / change, 1.0).min(initial=1.0))
+    return min(1.0, float(np.min(least, initial=1.0)))

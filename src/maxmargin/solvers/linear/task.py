@@ -76,8 +76,6 @@ class LinearTask:
     warm: WarmStart | None = None
     exact: bool = True
     deadline: Deadline = field(default_factory=Deadline)
-    examples: Ints = field(init=False)
-    c: Reals = field(init=False)
     dual_point: DualPoint = field(init=False, repr=False)
     known: tuple[Reals, Reals] | None = field(default=None, init=False, repr=False)
     ahead: tuple[Reals, Reals] | None = field(default=None, init=False, repr=False)
@@ -85,10 +83,18 @@ class LinearTask:
     sums: tuple[Reals, Reals] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self.examples = np.arange(len(self.weight))
         self.dual_point = DualPoint(self.terms.nothing, np.zeros(len(self.weight)), np.zeros(self.n_weights))
+
+    @property
+    def examples(self) -> Ints:
+        """Numbers of all rows."""
+        return np.arange(len(self.weight))
+
+    @property
+    def c(self) -> Reals:
+        """``C s_i`` of every row."""
         with np.errstate(over="ignore"):  # refused by the outer loop
-            self.c = self.C * self.weight
+            return np.asarray(self.C * self.weight)
 
     @property
     def n_weights(self) -> int:
@@ -188,9 +194,9 @@ class LinearTask:
     def evaluate(self, w: Reals) -> Evaluation:
         """Losses and task losses of all rows, per unit of weight."""
         scores = self.scores(w)
-        cost = self.terms.cost(scores)
-        slack = cost / self.c
-        risk = self.terms.wrong(scores, cost) / self.c if self.signs else slack
+        slack, c = self.terms.cost(scores), self.c
+        risk = self.terms.wrong(scores, slack) / c if self.signs else slack
+        slack /= c
         return Evaluation(slack, risk, np.empty(0, np.int64))
 
     def fault(self, said: str, w: Reals) -> Exception:
