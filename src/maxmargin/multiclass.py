@@ -29,6 +29,7 @@ from .errors import DataError
 from .problem import Certificate
 from .solvers import by_name
 from .solvers.base import WarmStart
+from .solvers.linear.folding import moved_by, off_the_origin
 from .solvers.loop import Result, check_costs, run_to_tolerance
 from .structures.base import Encoded, check_magnitude
 from .structures.rows import FEW_ENTRIES
@@ -38,6 +39,9 @@ __all__ = ["MulticlassSVM"]
 
 # Square of the constant feature of free intercepts over the mean squared norm of the rows: as of two classes
 _CONSTANT = 0.03
+# Standard deviations from the origin at which a feature is moved there, and rows whose mean tells. What all rows have
+# in common makes coordinate ascent slow long before it is lost in rounding, and the working copy is made in any case.
+_OFF, _MEAN = 10.0, 10_000
 _PENALIZED = (
     "the intercepts are penalised, as {} penalises all weights: take auto, coordinate_ascent or interior_point for "
     "free ones, or ask for penalised ones, which means the same without this note"
@@ -220,34 +224,49 @@ class MulticlassSVM(Classifier, MarginEstimator):
         notes = about_scales(X, getattr(self, "feature_names_in_", None), shifts=self._free, C=float(self.C))
         n_features = X.shape[1]
         X = _canonical(X)
-        constant = self._constant(X, weight)
+        groups = classes.groups(wanted)  # only rows of one margin are equal; their order is that without absent ones
+        shift = None
+        if by_rows:
+            chosen, order, used = counted(X, groups, weight)
+            if self._free and not sp.issparse(X):
+                shift = off_the_origin(chosen, _OFF, _MEAN)
+            if shift is not None:  # the same problem, of rows that have less in common
+                chosen = np.subtract(chosen, shift, dtype=np.float64)
+            constant = self._constant(chosen, used)
+        else:
+            chosen, constant = X, self._constant(X, weight)
         if self.fit_intercept and self.penalize_intercept is None and not by_rows:
             notes.append(_PENALIZED.format(solver.name))
         initial = None  # weights to begin at
         before = self._warm_rows() if by_rows else None
         same = self.warm_start and hasattr(self, "coef_") and self.coef_.shape[1] == n_features
         if same and self.classes_.tolist() == names.tolist():
-            initial = _joined(self.coef_, self.intercept_, constant)
-        X = _with_constant(X, constant)  # the one working copy
-        groups = classes.groups(wanted)  # only rows of one margin are equal; their order is that without absent ones
+            initial = _joined(self.coef_, _moved(self.coef_, self.intercept_, shift), constant)
+        chosen = _with_constant(chosen, constant)  # the one working copy
         if by_rows:
-            chosen, order, used = counted(X, groups, weight)
             if wanted is not None:
                 chosen, used = _divided(chosen, wanted[order]), self._times(used, wanted[order])
             warm, multipliers = None if initial is None else WarmStart(initial), None
             if before is not None and initial is not None and len(before.number) == len(number):
-                warm, multipliers = before.start(initial, number, order), before.biases / (constant or 1.0)
+                warm, multipliers = (
+                    before.start(initial, number, order),
+                    before.biases_at(shift, self.coef_) / (constant or 1.0),
+                )
+
+            def weights(w: NDArray[np.float64]) -> NDArray[np.float64]:
+                return _as_given(w, len(names), constant, shift)
+
             result, at_zero, kept = self._fit_rows(
-                chosen, number[order], structure.costs, used, solver, warm, multipliers
+                chosen, number[order], structure.costs, used, solver, warm, multipliers, weights
             )
             if kept is not None:
-                self._warm = ("rows", _Rows.of(*kept, constant, number, order, result.certificate.solver))
+                self._warm = ("rows", _Rows.of(*kept, constant, number, order, result.certificate.solver, shift))
+            result.w = weights(result.w)
         else:
-            order, weight = merge_equal_rows(X, groups, weight)
-            scaled = X
+            order, weight = merge_equal_rows(chosen, groups, weight)
             if wanted is not None:
-                scaled, weight = _divided(X, wanted), self._times(weight, wanted)
-            encoded: Encoded = structure.encode(scaled, number)
+                chosen, weight = _divided(chosen, wanted), self._times(weight, wanted)
+            encoded: Encoded = structure.encode(chosen, number)
             used = weight[order]
             result = self._optimize(CompiledOracle(structure, encoded), weight, initial, order=order)
             at_zero = float(self.C) * float(used.sum())
@@ -344,10 +363,12 @@ class MulticlassSVM(Classifier, MarginEstimator):
         solver: Any,
         warm: WarmStart | None,
         multipliers: NDArray[np.float64] | None,
+        as_given: Callable[[NDArray[np.float64]], NDArray[np.float64]],
     ) -> tuple[Result, float, tuple[NDArray[np.float64], NDArray[np.float64]] | None]:
         """Solvers that need no structure: the dual has a simplex for each row.
 
-        Also the objective of weights of 0, and the dual variables and multipliers for a warm start.
+        Also the objective of weights of 0, and the dual variables and multipliers for a warm start. Callbacks are told
+        weights ``as_given``.
         """
         from .solvers.linear.crammer_singer import MulticlassTask
         from .solvers.linear.multiclass_free import objective_at_zero
@@ -360,7 +381,12 @@ class MulticlassSVM(Classifier, MarginEstimator):
         )  # fmt: skip
         if warm is not None and warm.beta is None:
             warm.beta = task.near(warm.w)
-        result = self._watched(lambda **limits: run_to_tolerance(task, solver, **limits))
+
+        def run(callback: Any, **limits: Any) -> Result:
+            told = None if callback is None else lambda record, w: callback(record, as_given(w))
+            return run_to_tolerance(task, solver, callback=told, **limits)
+
+        result = self._watched(run)
         at_zero = float(task.c @ costs.max(1)[number])
         # weights near the optimum are as near to 0 as this where 0 is near it too
         if self._free and task.penalty(result.w) <= 4.0 * float(self.tol) * at_zero:
@@ -410,7 +436,8 @@ class MulticlassSVM(Classifier, MarginEstimator):
         from .solvers.linear.rows import Rows
 
         check_magnitude(X.data if sp.issparse(X) else X)
-        square = float(np.average(Rows(X).squared_norms, weights=weight))
+        with np.errstate(over="ignore", invalid="ignore"):  # weights that large are refused where C is known
+            square = float(np.average(Rows(X).squared_norms, weights=weight))
         return 2.0 ** round(0.5 * math.log2(_CONSTANT * square)) if square > 0.0 else 1.0
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
@@ -467,12 +494,13 @@ def _by_rows(solver: Any) -> bool:
 
 
 class _Rows(NamedTuple):
-    """Where a fit by rows ended: dual variables of all rows, 0 for absent ones, multipliers, classes, solver."""
+    """Where a fit by rows ended: dual variables of all rows, 0 for absent ones, multipliers, classes, solver, shift."""
 
     a: NDArray[np.float64]
     biases: NDArray[np.float64]
     number: NDArray[np.int64]
     solver: str
+    shift: NDArray[np.float64] | None
 
     @classmethod
     def of(
@@ -483,11 +511,16 @@ class _Rows(NamedTuple):
         number: NDArray[np.int64],
         order: NDArray[np.int64],
         solver: str,
+        shift: NDArray[np.float64] | None,
     ) -> _Rows:
-        """Of the rows of this order, with this value of the constant feature."""
+        """Of the rows of this order less the shift, with this value of the constant feature."""
         every = np.zeros((len(number), a.shape[1]))
         every[order] = a
-        return cls(every, biases * constant, number, solver)
+        return cls(every, biases * constant, number, solver, shift)
+
+    def biases_at(self, shift: NDArray[np.float64] | None, coef: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The multipliers for rows less another shift."""
+        return self.biases + coef @ (_or_zero(shift, coef) - _or_zero(self.shift, coef))
 
     def start(self, w: NDArray[np.float64], number: NDArray[np.int64], order: NDArray[np.int64]) -> WarmStart:
         """A start from there, and from weights; a row that has another class now begins anew."""
@@ -541,6 +574,30 @@ def _divided(X: Any, margin: NDArray[np.float64]) -> Any:
         return out
 
     return rows_of(X, change=change)  # which goes through mapped rows from the first to the last
+
+
+def _or_zero(shift: NDArray[np.float64] | None, coef: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.zeros(coef.shape[1]) if shift is None else shift
+
+
+def _moved(
+    coef: NDArray[np.float64], intercept: NDArray[np.float64], shift: NDArray[np.float64] | None
+) -> NDArray[np.float64]:
+    """Intercepts for rows less a shift."""
+    if shift is None:
+        return intercept
+    return np.array([moved_by(shift, w, float(b)) for w, b in zip(coef, intercept, strict=True)])
+
+
+def _as_given(
+    w: NDArray[np.float64], n_classes: int, constant: float, shift: NDArray[np.float64] | None
+) -> NDArray[np.float64]:
+    """Weights for the rows as they were given, of those for rows less a shift."""
+    if shift is None:
+        return w
+    W = w.reshape(-1, n_classes).copy()
+    W[-1] = _moved(W[:-1].T, W[-1] * constant, -shift) / constant
+    return W.ravel()
 
 
 def _joined(coef: NDArray[np.float64], intercept: NDArray[np.float64], constant: float) -> NDArray[np.float64]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 import maxmargin.solvers.linear.folding as folding
 from ended_by_callback import Ends
-from maxmargin import HardMarginSVM, SVMClassifier, SVMRegressor, kkt_report, svm_path
+from maxmargin import HardMarginSVM, MulticlassSVM, SVMClassifier, SVMRegressor, kkt_report, svm_path
 from maxmargin.solvers.linear.folding import fold
 from maxmargin.solvers.linear.rows import Rows
 from maxmargin.status import Status
@@ -289,3 +289,81 @@ def test_what_is_moved(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     mapped = Rows(np.load(tmp_path / "rows.npy", mmap_mode="r"))
     assert fold(mapped, free=True).rows is mapped
     assert fold(rows, free=True).shift is not None
+
+
+def joint(m: Any, rows: Any = None, **options: Any) -> MulticlassSVM:
+    """Several classes at once."""
+    far = moved(m)[0] if rows is None else rows
+    return MulticlassSVM(**(dict(C=10.0, random_state=0) | options)).fit(far, THREE)
+
+
+def joint_objective(model: MulticlassSVM, m: Any, C: float) -> float:
+    """At the weights of the model, of the rows near the origin, whose intercepts are exact sums."""
+    near = moved(m)[1]
+    shift = np.broadcast_to(m, 3)
+    b = [math.fsum([b, *(w * shift).tolist()]) for w, b in zip(model.coef_, model.intercept_.tolist(), strict=True)]
+    scores = near @ model.coef_.T + b
+    lost = scores - scores[np.arange(N), THREE][:, None] + (np.arange(3) != THREE[:, None])
+    return 0.5 * float((model.coef_**2).sum()) + C * float(lost.max(1).sum())
+
+
+@pytest.mark.parametrize("solver", ["auto", "coordinate_ascent", "interior_point"])
+@pytest.mark.parametrize("m", OFFSETS.values(), ids=OFFSETS)
+def test_several_classes_at_once(m: Any, solver: str) -> None:
+    expected = joint(0.0, moved(m)[1], tol=1e-7).certificate_
+    model = joint(m, tol=1e-5, solver=solver)
+    found = model.certificate_
+    assert found.status is Status.CONVERGED
+    assert found.dual <= expected.primal * (1 + 1e-9)
+    assert expected.dual * (1 - 1e-9) <= found.primal <= expected.primal * (1 + 1.1e-5)
+    # an intercept of 1e9 cannot be nearer to what it stands for than a tenth of a millionth
+    assert joint_objective(model, m, 10.0) == pytest.approx(found.primal, rel=1e-4)
+    assert model.score(moved(m)[0], THREE) == pytest.approx(joint(0.0, moved(m)[1], tol=1e-5).score(moved(m)[1], THREE))
+
+
+def test_several_classes_at_once_of_any_kind() -> None:
+    m = np.array([1e6, -2e5, 3e4])
+    X = moved(m)[0]
+    expected = joint(m, tol=1e-6)
+    order = RNG.permutation(N)
+    same = MulticlassSVM(10.0, tol=1e-6, random_state=0).fit(X[order], THREE[order])
+    np.testing.assert_array_equal(same.coef_, expected.coef_)  # of small sets whatever the order of the rows
+    np.testing.assert_array_equal(same.intercept_, expected.intercept_)
+    for rows in (np.asfortranarray(X), pd.DataFrame(X)):
+        np.testing.assert_array_equal(joint(m, rows, tol=1e-6).coef_, expected.coef_)
+    single = joint(m, X.astype(np.float32), tol=1e-6)
+    assert single.certificate_.status is Status.CONVERGED
+    twice = MulticlassSVM(10.0, tol=1e-6, random_state=0).fit(X, THREE, sample_weight=np.full(N, 2.0))
+    copies = MulticlassSVM(10.0, tol=1e-6, random_state=0).fit(np.vstack([X, X]), np.tile(THREE, 2))
+    np.testing.assert_array_equal(twice.coef_, copies.coef_)
+    costs = np.array([[0.0, 1.0, 3.0], [1.0, 0.0, 1.0], [2.0, 1.0, 0.0]])
+    far = MulticlassSVM(loss=costs, tol=1e-6, random_state=0).fit(X, THREE, margin=1.0 + np.arange(N) % 2)
+    near = MulticlassSVM(loss=costs, tol=1e-6, random_state=0).fit(X - m, THREE, margin=1.0 + np.arange(N) % 2)
+    assert far.certificate_.primal == pytest.approx(near.certificate_.primal, rel=2e-6)
+
+
+def test_several_classes_at_once_go_on_from_one_another() -> None:
+    m = np.array([1e6, -2e5, 3e4])
+    X = moved(m)[0]
+    told: list[Reals] = []
+    warm = MulticlassSVM(random_state=0, warm_start=True, tol=1e-5, callback=lambda record, w: told.append(w.copy()))
+    for C in (0.1, 1.0, 10.0, 0.3):
+        warm.set_params(C=C).fit(X, THREE)
+        cold = MulticlassSVM(C, random_state=0, tol=1e-5).fit(X, THREE)
+        assert warm.certificate_.status is Status.CONVERGED
+        assert warm.certificate_.primal == pytest.approx(cold.certificate_.primal, rel=2e-5)
+    # again with the same C: nothing is to be done, whatever way back and forth the intercepts have gone
+    assert warm.fit(X, THREE).n_iter_ <= 3
+    # other rows have another mean
+    other = warm.fit(X[:40], THREE[:40]).certificate_
+    alone = MulticlassSVM(0.3, random_state=0, tol=1e-5).fit(X[:40], THREE[:40]).certificate_
+    assert other.primal == pytest.approx(alone.primal, rel=2e-5)
+    # callbacks see weights for the rows as they are
+    model = MulticlassSVM(10.0, random_state=0, solver="interior_point", callback=lambda r, w: told.append(w.copy()))
+    model.fit(X, THREE)
+    W = told[-1].reshape(4, 3)
+    np.testing.assert_allclose(W[:3].T, model.coef_, atol=0.02 * np.abs(model.coef_).max())
+    biases = W[3] - W[3].mean()  # of a constant feature, whose value is a power of 2
+    constant = float(model.intercept_ @ biases) / float(biases @ biases)
+    assert math.log2(constant) == pytest.approx(round(math.log2(constant)), abs=0.05)
+    np.testing.assert_allclose(constant * biases, model.intercept_, rtol=0.05)

@@ -27,7 +27,7 @@ from ..._compiled import compiled
 from ...data._mapped_rows import is_map
 from .rows import Rows
 
-__all__ = ["Folded", "fold", "near_origin"]
+__all__ = ["Folded", "fold", "moved_by", "near_origin", "off_the_origin"]
 
 Reals = NDArray[np.float64]
 
@@ -108,6 +108,11 @@ def _folded(w, column, share, out):
         out[np.uint64(column[j])] += w[j] * share[j]
 
 
+def moved_by(shift: Reals, w: Reals, intercept: float) -> float:
+    """``intercept + <w, shift>``, rounded once."""
+    return math.fsum([intercept, *(w * shift).tolist()])
+
+
 @dataclass(frozen=True, eq=False)
 class Folded:
     """Rows, and the weights of the original features that belong to theirs.
@@ -134,9 +139,7 @@ class Folded:
 
     def moved(self, w: Reals, intercept: float = 0.0) -> float:
         """``intercept + <w, shift>``, of the weights of either form: by so much original scores are larger."""
-        if self.shift is None:
-            return intercept
-        return math.fsum([intercept, *(w[: self.d] * self.shift).tolist()])
+        return intercept if self.shift is None else moved_by(self.shift, w[: self.d], intercept)
 
     def intercept(self, w: Reals) -> Reals:
         """What follows the weights of the rows in ``w``, for original rows: an intercept, or nothing. A new array."""
@@ -176,28 +179,37 @@ class Folded:
         return out
 
 
-def near_origin(rows: Rows) -> Folded:
-    """Dense rows near the origin, for problems with a free intercept: less the mean of some of them, if it is far.
+def off_the_origin(data: NDArray[Any], far_off: float = _FAR, most: int = _SAMPLE) -> Reals | None:
+    """What to take from every dense row so that they are near the origin, shape ``(d,)``; None where they are.
 
-    Only features that are far are moved; constant ones have no weight at the optimum, and are no reason to. A sample
-    of the rows tells. The new rows are float64 in memory, so large memory maps are left as they are.
+    It is the mean of at most so many of them. Only features whose mean is ``far_off`` standard deviations away are
+    moved; constant ones have no weight at the optimum, and are no reason to. Moved rows are float64 in memory, so large
+    memory maps are left as they are.
     """
-    (n, d), data = rows.shape, rows.matrix
-    nothing = Folded(rows, d)
-    if rows.sparse or (data.nbytes > _MOST_MAPPED and is_map(data)):
-        return nothing
+    n, d = data.shape
+    if data.nbytes > _MOST_MAPPED and is_map(data):
+        return None
     few = data[[0, n // 2, n - 1]].astype(np.float64)  # they rule out most features
-    maybe = np.flatnonzero(np.abs(few - few[0]).max(0) < 100.0 / _FAR * np.abs(few[0]))
-    size = min(n, _SAMPLE)
+    maybe = np.flatnonzero(np.abs(few - few[0]).max(0) < 100.0 / far_off * np.abs(few[0]))
+    size = min(n, most)
     sample = data[np.ix_(np.arange(size) * n // size, maybe)].astype(np.float64)
     less = sample - sample[0]  # exact where it matters, and 0 where a feature is constant
     mean, spread = sample[0] + less.mean(0), less.std(0)
-    far = np.abs(mean) > _FAR * spread
+    far = np.abs(mean) > far_off * spread
     if not (far & (spread > 0.0)).any():
-        return nothing
+        return None
     shift = np.zeros(d)
     shift[maybe[far]] = mean[far]
-    return Folded(Rows(np.subtract(data, shift, dtype=np.float64)), d, shift=shift)
+    return shift
+
+
+def near_origin(rows: Rows) -> Folded:
+    """Dense rows near the origin, for problems with a free intercept, see :func:`off_the_origin`."""
+    d = rows.shape[1]
+    shift = None if rows.sparse else off_the_origin(rows.matrix)
+    if shift is None:
+        return Folded(rows, d)
+    return Folded(Rows(np.subtract(rows.matrix, shift, dtype=np.float64)), d, shift=shift)
 
 
 def fold(rows: Rows, *, free: bool = False) -> Folded:
