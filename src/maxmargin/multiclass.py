@@ -24,6 +24,7 @@ from ._estimator import (
 )
 from ._machine import check_margin, counted
 from ._notes import about_contradictions, about_scales, hard_margin, tell_hard_margin, tell_zero, zero_is_best
+from ._products import inner
 from .data._mapped_rows import rows_of
 from .errors import DataError
 from .problem import Certificate
@@ -387,7 +388,7 @@ class MulticlassSVM(Classifier, MarginEstimator):
             return run_to_tolerance(task, solver, callback=told, **limits)
 
         result = self._watched(run)
-        at_zero = float(task.c @ costs.max(1)[number])
+        at_zero = inner(task.c, costs.max(1)[number])
         # weights near the optimum are as near to 0 as this where 0 is near it too
         if self._free and task.penalty(result.w) <= 4.0 * float(self.tol) * at_zero:
             at_zero = objective_at_zero(task)

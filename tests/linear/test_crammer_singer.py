@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import maxmargin.solvers.linear.crammer_singer as crammer_singer
+from maxmargin.solvers.linear.automatic import Automatic
 from maxmargin.solvers.linear.crammer_singer import CrammerSinger, MulticlassTask
 from maxmargin.solvers.linear.rows import Rows
 from maxmargin.solvers.linear.simplex import project
@@ -86,18 +88,70 @@ def test_the_projection_onto_a_simplex_is_the_nearest_point() -> None:
                 assert (taken <= level.max() + 1e-9 * (1 + np.abs(point).max())).all()
 
 
-def test_short_passes_are_made_several_at_once() -> None:
+def few_at_work(tol: float = 1e-6, free: bool = False) -> MulticlassTask:
+    """Of 600 rows few have more than one class at the optimum."""
     rng = np.random.default_rng(4)
     X = rng.normal(size=(600, 5))
     y = (X @ rng.normal(size=(5, 4)) + 0.3 * rng.normal(size=(600, 4))).argmax(1)
-    task = MulticlassTask(Rows(X), y, 1.0 - np.eye(4), 1.0, np.ones(600), 1e-6, np.random.default_rng(0))
-    run = CrammerSinger().start(task)
-    steps = [run.advance() for _ in range(60)]
+    X = np.column_stack([X, np.full(600, 0.5)]) if free else X
+    return MulticlassTask(Rows(X), y, 1.0 - np.eye(4), 1.0, np.ones(600), tol, np.random.default_rng(0), free=free)
+
+
+def test_short_passes_are_made_several_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    visits: list[tuple[Any, Any]] = []
+    visit = crammer_singer._visit
+
+    def watched(*args: Any) -> None:
+        visit(*args)
+        visits.append((args[12], args[13]))
+
+    monkeypatch.setattr(crammer_singer, "_visit", watched)
+    run = CrammerSinger(shrinking=True).start(few_at_work())
+    steps = []
+    for _ in range(60):
+        visits.clear()
+        steps.append(run.advance())
+        order = np.concatenate([rows for rows, _ in visits])
+        kept = np.concatenate([kept for _, kept in visits])
+        if steps[-1].ready or run.visited.all():  # a leap, or all rows at work: they are taken back
+            continue
+        last = len(order) // steps[-1].passes  # the last of the passes decides
+        assert len(set(order[-last:].tolist())) == last
+        np.testing.assert_array_equal(np.flatnonzero(run.visited), np.sort(order[-last:][kept[-last:]]))
     assert steps[0].passes == 1
     assert max(step.passes for step in steps) > 2
     assert all(step.work <= 1.0 + 1e-12 for step in steps if not step.ready)  # no more than a pass over all rows
+    several = next(step for step in reversed(steps) if step.passes > 2 and not step.ready)
     run.at_once = 1
-    assert run.advance().passes == 1
-    W, value = run.task.weights_of(run.a), run.dual()
-    np.testing.assert_allclose(run.W, W.T if not run.task.rows.sparse else W, atol=1e-9)
-    assert value == pytest.approx(steps[-1].dual, rel=1e-3)
+    one = run.advance()
+    assert one.passes == 1
+    assert 0.5 <= several.gap / one.gap <= 2.0  # of a pass, not of all of them
+    np.testing.assert_allclose(run.W, run.task.weights_of(run.a).T, atol=1e-9)
+    assert run.dual() == pytest.approx(one.dual, rel=1e-9)
+
+
+def test_multipliers_that_have_far_to_go_move_after_each_pass() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=2000)
+    y = np.clip(np.round(x + 0.3 * rng.normal(size=2000)) + 1, 0, 3).astype(int)
+    rows = Rows(np.column_stack([x, np.full(2000, 0.25)]))
+    task = MulticlassTask(rows, y, 1.0 - np.eye(4), 0.05, np.ones(2000), 1e-6, np.random.default_rng(0), free=True)
+    run = CrammerSinger().start(task)
+    several, alone = 0, 0
+    for _ in range(150):
+        settled = run.settled
+        passes = run.advance().passes
+        assert settled or passes == 1
+        several += passes > 1
+        alone += not settled and run.visited.mean() < 0.5
+    assert several > 0
+    assert alone > 0
+
+
+@pytest.mark.parametrize("solver", [CrammerSinger(), Automatic()])
+def test_steps_of_several_passes_end_where_an_evaluation_is_due(solver: Any) -> None:
+    told: list[Record] = []
+    run_to_tolerance(few_at_work(1e-9), solver, max_passes=150, check_every=3, callback=lambda r, w: told.append(r))
+    exact = {record.passes for record in told if record.exact}
+    assert {record.passes for record in told if record.passes % 3 == 0} <= exact
+    assert len(exact) >= 45

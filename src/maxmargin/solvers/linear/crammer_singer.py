@@ -48,7 +48,7 @@ _FAR = 0.05
 # how many times later the first leap comes where rows are many more than features: passes over the few rows and classes
 # left cost little there, and a leap takes all of them back (measured on digits: two thirds of the time to 1e-3)
 _PATIENCE = 3.0
-_MOST_AT_ONCE = 8.0  # passes of a step
+_MOST_AT_ONCE = 4.0  # passes of a step
 # of the largest cost: how far behind the best a class may be to share a row's dual weight at a start from weights
 _NEAR = 0.02
 

@@ -6,8 +6,8 @@ box on which the point lies, the dual is a quadratic of which conjugate gradient
 products; where a factor of its matrix costs no more than these would, it leads them there at once. The way is projected
 back onto the box; passes after it find the next face. Free variables must be no more than weights. Source: Moré and
 Toraldo (SIAM Journal on Optimization 1991), algorithm GPCG, with coordinate ascent in the place of gradient projection.
-Memory beyond that of coordinate ascent: a few numbers for each free variable and feature, and a copy of the rows with
-free variables where rows are sparse.
+Memory beyond that of coordinate ascent: a few numbers for each free variable and feature, a copy of the rows with free
+variables where rows are sparse, and a matrix of the free variables where one is factored.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class Leaps:
         if not 0 < free <= n_weights:
             return 0
         self._share = chosen / rows.shape[0] + rows.shape[1] / max(rows.entries, 1)
-        left = (passes_left - 2.0) / self._share - _TRIES  # the pass before it, and a look at where it ends
+        left = (passes_left - 2.0) / self._share - _TRIES  # a look at where it ends, and some room
         return int(max(min(max(float(_LEAST), _SHARE * self._cost / self._share), left), 0.0))
 
     def count(self, step: Step, products: int) -> None:
