@@ -23,6 +23,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from maxmargin import OneClassSVM, SVMClassifier, SVMRegressor, load_model, save_model
 from maxmargin._kernel_machine import canonical
 from maxmargin.errors import DataError
+from maxmargin.solvers.kernel import automatic
 from maxmargin.status import Status
 
 RNG = np.random.default_rng(5)
@@ -505,3 +506,16 @@ def test_interior_point_ends_where_rounding_takes_it_no_further(seed: int) -> No
     assert found.status in (Status.STANDSTILL, Status.STALLED)
     assert found.passes < 300
     assert found.relative_gap < 0.01
+
+
+def test_where_nothing_gets_past_rounding_a_fit_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(automatic, "_LATELY", 10)
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(40, 1)), (rng.random(40) < 0.5).astype(float)
+    with pytest.warns(ConvergenceWarning, match="stalled"):
+        model = SVMRegressor(kernel="rbf", C=1e14).fit(x, y)
+    found = model.certificate_
+    assert found.status is Status.STALLED
+    assert found.passes < 200
+    assert model.solver_reason_ == "it goes on where rounding stops the interior point method"
+    assert found.dual <= found.primal

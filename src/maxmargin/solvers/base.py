@@ -245,6 +245,9 @@ class Run(ABC):
     at_once: float = float("inf")
     """Passes until the next evaluation that is due in any case, which steps of several short passes heed; the same."""
 
+    at_rounding = False
+    """Whether it is rounding that keeps a run that has settled from the tolerance."""
+
     label = ""
     """Name of the algorithm at work, where the solver chooses among several."""
 

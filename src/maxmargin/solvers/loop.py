@@ -436,7 +436,7 @@ class _Loop:
             if self.stopped:
                 return Status.STOPPED
             if step.settled:
-                return Status.STANDSTILL
+                return Status.STALLED if run.at_rounding else Status.STANDSTILL
             if self._stalled():
                 if not run.change_way():
                     return Status.STALLED

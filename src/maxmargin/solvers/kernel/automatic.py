@@ -34,6 +34,8 @@ _CONSTANT = 5e6
 # and of the products of a factor with few columns, with the operations that its matrix takes for each of its numbers
 _FASTER_NARROW, _VALUE = 2.5, 200.0
 _IN_VAIN, _ROUNDING = 5, 1e-8  # looks at points that block SMO had taken for good enough, beyond a relative gap
+# passes after an interior point method in which the gap is to fall by so much, or else all that is left is rounding
+_LATELY, _SLOW = 100, 0.5
 _PATIENCE = 8  # looks: where C is huge the last few iterations bring all (measured: after four in vain)
 
 
@@ -81,6 +83,7 @@ class _AutomaticRun(Run):
         self.gaps: list[float] = []
         self.failures = self.in_vain = 0
         self.least = math.inf  # gap of the interior point method
+        self.last: list[float] | None = None  # gaps since that one came to the limits of rounding
         self.budget = _CONSTANT + _ITERATIONS * 4.0 / 3.0 * task.n**3 / _FASTER if suits(task) else math.inf
         if 8.0 * task.n**2 > 1e6 * options.cache_mb:
             self.budget = math.inf
@@ -94,6 +97,11 @@ class _AutomaticRun(Run):
             step.ready |= step.settled or (gap >= self.least and self.least <= _ROUNDING)
             step.settled = False
             self.least = min(self.least, gap)
+        if self.last is not None:
+            self.last.append(gap)
+            before, lately = self.last[-2 * _LATELY : -_LATELY], self.last[-_LATELY:]
+            self.at_rounding = len(before) == _LATELY and min(lately) > _SLOW * min(before)
+            step.settled |= self.at_rounding
         if self.run is not self.smo or self.budget == math.inf:
             return step
         self.gaps.append(gap)
@@ -145,7 +153,7 @@ class _AutomaticRun(Run):
             if self.failures > _PATIENCE:
                 task.warm = WarmStart(w.copy())
                 self.run = self.smo = self.first.start(task)
-                self.label, self.budget = self.first.name, math.inf
+                self.label, self.budget, self.last = self.first.name, math.inf, []
                 self.reason = "it goes on where rounding stops the interior point method"
                 value = self.run.dual()
         return value
