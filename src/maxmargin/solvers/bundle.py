@@ -44,6 +44,8 @@ _PRECISION = 0.05
 _TRIALS = 12
 _FAR = 10.0
 _NOTHING = 1e-12
+_IDLE = 30  # rounds that bring nothing, after which it is seen whether anything still moves
+_FAR_BELOW, _FALLEN = 0.1, 50  # part of the gap, and rounds
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,7 @@ class _BundleRun(Run):
         self.value = math.inf
         self.lower = 0.0
         self.height = 0.0
+        self.idle = self.fallen = 0
 
     def _first(self) -> Reals:
         if self.task.warm is None:
@@ -132,6 +135,7 @@ class _BundleRun(Run):
         return w
 
     def advance(self) -> Step:
+        before = self.value - self.lower
         if self.cuts.planes:
             self._look(self.root * self.cuts.v)
         else:
@@ -144,9 +148,14 @@ class _BundleRun(Run):
             self.height = found - 0.5 * inner(self.cuts.v, self.cuts.v)
         else:
             found = self.height = self.cuts.minimise_in_ball(self.radius, tol)
+        # planes more do not lower the minimum of the model: where it is seen far below, rounding has taken over
+        fallen = found < self.lower - _FAR_BELOW * (self.value - self.lower)
+        self.fallen = self.fallen + 1 if fallen else 0 if found > self.lower else self.fallen
         self.lower = max(self.lower, found)
         gap = self.value - self.lower
-        return Step(1, gap, self.lower, ready=gap <= self.task.tol * self.value)
+        self.idle = 0 if gap < before or not math.isfinite(gap) else self.idle + 1
+        ready = gap <= self.task.tol * self.value or self.idle >= _IDLE
+        return Step(1, gap, self.lower, ready=ready, settled=self.fallen >= _FALLEN)
 
     @abstractmethod
     def _begin(self) -> None:
@@ -208,10 +217,22 @@ class _ScoredRun(_BundleRun):
         with np.errstate(over="ignore", invalid="ignore"):
             r, share = self._line_minimum(begin, direction, move), self.options.share
             far = _FAR * self.value  # planes that touch the loss where it is huge say nothing of its minimum
-            while not (place := between(r)).loss <= far:
-                r *= 0.1
-            while not (cut := between(r + share * max(1.0 - r, 0.0))).loss <= far:
-                share *= 0.1
+
+            def beyond(start: Place, r: float, step: float) -> tuple[Place, float]:
+                """The place so far beyond that at ``r``, or nearer; that itself where only rounding would be left."""
+                here = begin.scores + r * move
+                while step > 0.0:
+                    place = between(r + step)
+                    if place.loss <= far:
+                        return place, r + step
+                    if np.array_equal(begin.scores + (r + step) * move, here):
+                        break
+                    step *= 0.1
+                    self.task.deadline.check()
+                return start, r
+
+            place, r = beyond(begin, 0.0, r)
+            cut, _ = beyond(place, r, share * max(1.0 - r, 0.0))
             self._remember(place)
             height = self._add(cut, w)
             if height < self.height + 0.5 * gap and end.loss <= far:

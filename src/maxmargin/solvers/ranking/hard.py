@@ -70,13 +70,13 @@ _SHOWN = 10
 class HardTask(RankingTask):
     """The hard margin as the soft one of a ``C`` that is large enough."""
 
-    def slip(self, w: Reals) -> float:
-        """How wrong the margins can be in float64: by large constants in the features, which the scores have too."""
-        return float(np.finfo(np.float64).eps * np.abs(self.rows.scores(w)).max())
-
     def rounding(self, w: Reals) -> float:
         """How wrong ``P(w)`` can be in float64."""
         return 8.0 * self.slip(w) * self.penalty(w)
+
+    def noise(self, w: Reals, small: float) -> float:
+        """None that matters: where rounding hides margins the data are refused, see :func:`pose`."""
+        return 0.0
 
 
 class WorkingSet:
@@ -301,17 +301,17 @@ class HardRanking:
         """Short name."""
         return "working_set"
 
-    def start(self, task: HardTask) -> Run:
-        """Begin a run on the problem with the plain hinge and a large enough ``C``, see above."""
+    def start(self, task: RankingTask) -> Run:
+        """Begin a run on the problem with a large enough ``C``, see above."""
         return _HardRun(self, task)
 
 
 class _HardRun(Run):
-    task: HardTask
+    task: RankingTask
     exact_gap = True
     reason = "C is infinite: the hard margin of the pairs at hand, until the others have theirs too"
 
-    def __init__(self, options: HardRanking, task: HardTask) -> None:
+    def __init__(self, options: HardRanking, task: RankingTask) -> None:
         self.options, self.task, self.pairs = options, task, options.pairs
         self.best, self.passes = options.first, 0
         self.highest = np.zeros(0)  # multipliers of the first pairs at hand; those of the others are 0
@@ -365,7 +365,9 @@ class _HardRun(Run):
         """
         total = float(self.highest.sum())
         square = 2.0 * self.task.penalty(Rows(self.pairs.matrix[: len(self.highest)]).combined(self.highest))
-        return 0.5 * total * (total / square) if square > 0.0 else 0.0
+        value = 0.5 * total * (total / square) if square > 0.0 else 0.0
+        # multiplied by that t they add up to twice the value: no squares of theirs take more than this
+        return value - value * (value / self.task.least_of_pairs) if self.task.squared else value
 
     def weights(self) -> Reals:
         return self.best

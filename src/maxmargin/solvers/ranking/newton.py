@@ -59,15 +59,20 @@ class TruncatedNewton:
 
 
 class _Point:
-    """Weights with the loss, the dual point and the gradient there."""
+    """Weights with the loss, the dual point and the gradient there; ``lost`` is what smoothing takes of the bound."""
 
     def __init__(self, task: RankingTask, w: Reals, loss: PairLoss) -> None:
         self.w, self.loss = w, loss
         self.dual_w = task.combined(self.loss.beta)
         self.gradient = w - self.dual_w
         self.primal = task.penalty(w) + float(self.loss.cost.sum())
-        self.dual = self.loss.gain - task.penalty(self.dual_w)
+        half = task.penalty(self.dual_w)
         self.residual = task.penalty(self.gradient)
+        gain = self.loss.gain
+        self.lost = max(self.primal - (gain - half) - self.residual, 0.0)
+        # multiples of a dual point are others, and with a large C rounding makes multipliers far too large
+        bend = float(self.loss.cost.sum()) if task.squared else 0.0
+        self.dual = _best_multiple(gain + bend, bend + half)
 
 
 class _Line:
@@ -124,7 +129,7 @@ class _NewtonRun(Run):
         passes = 1 + self._narrow(self.passes_left - 1)
         at = self.at
         goal = task.tol * max(self.best_primal, 0.0)
-        lost = max(at.primal - at.dual - at.residual, 0.0)  # by smoothing
+        lost = at.lost
         if (
             passes < self.passes_left
             and not task.squared
@@ -176,6 +181,12 @@ class _NewtonRun(Run):
     def dual(self) -> float:
         w, width = self.highest
         return _Point(self.task, w, PairLoss(self.task, self.task.scores(w), width)).dual
+
+
+def _best_multiple(total: float, half: float) -> float:
+    """The largest of ``t total - t^2 half`` for shares ``t`` of at most 1."""
+    share = min(0.5 * total / half, 1.0) if half > 0.0 else 1.0
+    return share * (total - share * half)
 
 
 def _spread(task: RankingTask) -> Reals:

@@ -13,7 +13,9 @@ import numpy as np
 
 from ..._compiled import compiled
 
-__all__ = ["list_window", "short_pairs", "sort_queries", "window_size", "worst_partners"]
+__all__ = [
+    "list_short", "list_window", "short_pairs", "short_slacks", "sort_queries", "window_size", "worst_partners",
+]  # fmt: skip
 
 
 @compiled
@@ -94,6 +96,81 @@ def short_pairs(scores, value, weight, grade, n_grades, start, order, limit, exc
 
 
 @compiled
+def _enter_score(tree, n, g, weight, score):
+    """Enter a document of rank ``g`` of ``n``: weights, mean of the scores, and squares around it (Welford 1962)."""
+    i = g + 1
+    while i <= n:
+        tree[i, 0] += weight
+        off = score - tree[i, 1]
+        tree[i, 1] += off * (weight / tree[i, 0])
+        tree[i, 2] += weight * off * (score - tree[i, 1])
+        i += i & -i
+
+
+@compiled
+def _slacks_below(tree, g, score, sign, limit):
+    """Weights of the documents entered with ranks below ``g``, their slacks beside ``score``, and the squares of these.
+
+    The better one of a pair is the document of that score where ``sign`` is 1, those entered where it is -1.
+    """
+    count = total = squares = 0.0
+    i = g
+    while i > 0:
+        if tree[i, 0] > 0.0:
+            slack = limit - sign * (score - tree[i, 1])
+            if slack < 0.0:  # by rounding: those entered are short
+                slack = 0.0
+            count += tree[i, 0]
+            total += tree[i, 0] * slack
+            squares += tree[i, 2] + tree[i, 0] * slack * slack
+        i -= i & -i
+    return count, total, squares
+
+
+@compiled
+def short_slacks(scores, weight, grade, n_grades, start, order, limit, excess, degree, pull, slack, square):
+    """Sums of the slacks ``limit - (f_a - f_b)`` of the short pairs, and of their squares.
+
+    Nothing is subtracted but scores, so that beside the rounding of these all sums are right in proportion to what
+    they are: with a large ``C`` slacks are tiny, and as differences of sums over all pairs they would be rounding.
+
+    Parameters
+    ----------
+    scores, weight, grade, n_grades, start, order, limit
+        As in :func:`short_pairs`.
+    excess, degree : float64 arrays of shape (m,)
+        Filled as there.
+    pull : float64 array of shape (m,)
+        Slacks of the pairs in which the document is the better one, less those in which it is the worse one.
+    slack, square : float64 arrays of shape (m,)
+        Of the pairs in which the document is the better one: slacks, and their squares.
+    """
+    tree = np.zeros((n_grades.max() + 1, 3))
+    for q in range(len(start) - 1):
+        lo, hi, n = start[q], start[q + 1], n_grades[q]
+        tree[: n + 1] = 0.0
+        at = hi - 1
+        for k in range(hi - 1, lo - 1, -1):  # the better one of the pair
+            a = order[k]
+            while at >= lo and scores[a] - scores[order[at]] < limit:
+                _enter_score(tree, n, grade[order[at]], weight[order[at]], scores[order[at]])
+                at -= 1
+            count, total, squares = _slacks_below(tree, grade[a], scores[a], 1.0, limit)
+            excess[a], slack[a], square[a] = count, weight[a] * total, weight[a] * squares
+        tree[: n + 1] = 0.0
+        at = lo
+        for k in range(lo, hi):  # the worse one, with the ranks turned round
+            b = order[k]
+            while at < hi and scores[order[at]] - scores[b] < limit:
+                _enter_score(tree, n, n - 1 - grade[order[at]], weight[order[at]], scores[order[at]])
+                at += 1
+            count, total, _squares = _slacks_below(tree, n - 1 - grade[b], scores[b], -1.0, limit)
+            degree[b] = weight[b] * (excess[b] + count)
+            excess[b] = weight[b] * (excess[b] - count)
+            pull[b] = slack[b] - weight[b] * total
+
+
+@compiled
 def window_size(scores, start, order, low, high):
     """Number of pairs of documents, of whatever grades, with ``low <= difference of scores < high``."""
     total = 0
@@ -124,6 +201,41 @@ def list_window(scores, grade, start, order, low, high, better, worse):
             for at in range(far, near):
                 if grade[order[at]] < grade[a]:
                     better[n], worse[n] = a, order[at]
+                    n += 1
+    return n
+
+
+@compiled
+def list_short(scores, grade, n_grades, start, order, limit, better, worse):
+    """List the short pairs, which costs ``O(m n_grades)`` beside them; -1 where there are more than there is room for.
+
+    ``order`` is that of :func:`sort_queries`, the lists are ``better`` and ``worse``.
+    """
+    n, most = 0, n_grades.max()
+    by_grade = np.empty(len(scores), np.int64)
+    first, end = np.empty(most + 1, np.int64), np.empty(most, np.int64)
+    for q in range(len(start) - 1):
+        lo, hi, n_g = start[q], start[q + 1], n_grades[q]
+        first[: n_g + 1] = 0
+        for k in range(lo, hi):
+            first[grade[k] + 1] += 1
+        first[0] = lo
+        for g in range(n_g):
+            first[g + 1] += first[g]
+            end[g] = first[g + 1]
+        for k in range(lo, hi):  # each grade from its end: the highest score comes first
+            g = grade[order[k]]
+            end[g] -= 1
+            by_grade[end[g]] = order[k]
+        for a in range(lo, hi):
+            for g in range(grade[a]):
+                for k in range(first[g], first[g + 1]):
+                    b = by_grade[k]
+                    if not scores[a] - scores[b] < limit:
+                        break
+                    if n == len(better):
+                        return -1
+                    better[n], worse[n] = a, b
                     n += 1
     return n
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,7 @@ from ..base import WarmStart
 from ..deadline import Deadline
 from ..linear.rows import Rows
 from ..oracle import Evaluation
-from .pairs import list_window, short_pairs, sort_queries, window_size
+from .pairs import list_short, list_window, short_pairs, short_slacks, sort_queries, window_size
 from .queries import Queries
 
 __all__ = ["PairLoss", "RankingTask", "check_pairs"]
@@ -38,7 +38,9 @@ __all__ = ["PairLoss", "RankingTask", "check_pairs"]
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _LISTED = 8  # pairs for each document that may be listed
+_SORTED = 64  # grades of a document's query, on average, up to which each is looked through for them
 _PAIRS = (1e-100, 1e100)
+_ROUNDING = float(np.finfo(np.float64).eps)
 
 
 @dataclass
@@ -91,6 +93,11 @@ class RankingTask:
         """Whether slacks are squared."""
         return self.loss == "squared_hinge"
 
+    @property
+    def least_of_pairs(self) -> float:
+        """The smallest ``c_p`` of a pair, or what is less."""
+        return float((self.each * self.queries.weight**2).min())
+
     def penalty(self, w: Reals) -> float:
         """``1/2 |w|^2``."""
         return 0.5 * inner(w, w)
@@ -119,6 +126,32 @@ class RankingTask:
         out = np.zeros(self.rows.shape[0])
         out[self.queries.documents] = beta
         return self.rows.combined(out)
+
+    def slip(self, w: Reals) -> float:
+        """How wrong the margins can be in float64: by large constants in the features, which the scores have too."""
+        return _ROUNDING * float(np.abs(self.rows.scores(w)).max())
+
+    def rounding(self, w: Reals) -> float:
+        """How far beyond ``P(w)`` a lower bound can be in float64.
+
+        With wrong scores ``P(w)`` is nearly that of margins which are less than 1 by as much, so hardly below the
+        optimum. Multipliers that are not listed are known by their sums alone, which are those of slightly others.
+        """
+        at = PairLoss(self, self.scores(w))
+        wrong = 8.0 * self.slip(w) * (self.penalty(w) + float(at.cost.sum()))
+        return wrong if at.listed else wrong + 8.0 * self.slip(w) * float(at.degree.sum())
+
+    def reach(self, w: Reals) -> float:
+        """Pairs whose margins are so little above 1 may be short: scores are products that can cancel."""
+        longest = float(np.sqrt(self.penalty(w)) * np.sqrt(2.0 * self.rows.squared_norms.max(initial=0.0)))
+        return 4.0 * _ROUNDING * (1.0 + longest)
+
+    def noise(self, w: Reals, small: float) -> float:
+        """How wrong ``P(w)`` is likely to be for its scores, whose errors are taken for independent."""
+        short = PairLoss(self, self.scores(w)).short(1.0 + self.reach(w))
+        each = 2.0 * (2.0 * short.slack - short.pull) if self.squared else short.degree
+        sizes = np.sqrt(2.0 * self.penalty(w)) * np.sqrt(self.rows.squared_norms[self.queries.documents])
+        return float(np.linalg.norm(self.each * each * _ROUNDING * (1.0 + sizes)))
 
     def of_queries(self, which: Ints) -> RankingTask:
         """The problem of these queries alone; one that stands there twice counts twice."""
@@ -163,6 +196,16 @@ class _Window:
     around: Callable[[Reals], Reals] | None
 
 
+class _Short(NamedTuple):
+    """Sums over pairs that are short of a limit, see :func:`short_slacks`."""
+
+    excess: Reals
+    degree: Reals
+    pull: Reals
+    slack: Reals
+    square: Reals
+
+
 class PairLoss:
     """The loss of all pairs at given scores.
 
@@ -183,28 +226,60 @@ class PairLoss:
         sort_queries(scores, task.queries.start, self.order)
 
     @cached_property
-    def _below_one(self) -> Reals:
-        return self.sums(self.scores, 1.0)
+    def _below_one(self) -> _Short:
+        return self.short(1.0)
 
     @cached_property
-    def _below_low(self) -> Reals:
-        return self.sums(self.scores, self.low)
+    def _below_low(self) -> _Short:
+        return self.short(self.low)
 
     @cached_property
     def _window(self) -> _Window:
         """The pairs within the width: few of them are listed, which also spares a difference of large sums."""
         queries, f = self.task.queries, self.scores
+        if self._short is not None:
+            return self._window_of(*self._short)
         most = np.inf if self.task.squared else window_size(f, queries.start, self.order, self.low, 1.0)
         if most <= _LISTED * len(f):
             return self._listed_window(int(most))
-        excess, degree, around = self._below_one if self.task.squared else self._below_one - self._below_low
-        return _Window(degree, excess - f * degree + around, self._slacks(excess, degree), None)
+        one = self._below_one
+        if self.task.squared:
+            return _Window(one.degree, one.pull, queries.sums(one.slack), None)
+        low = self._below_low  # the slacks of these pairs are larger by the width below 1
+        return _Window(
+            one.degree - low.degree,
+            one.pull - low.pull - self.width * low.excess,
+            queries.sums(one.slack - low.slack) - 0.5 * self.width * queries.sums(low.degree),
+            None,
+        )
 
     def _listed_window(self, most: int) -> _Window:
         queries, f = self.task.queries, self.scores
         a, b = np.empty((2, most), np.int64)
         n = list_window(f, queries.grade, queries.start, self.order, self.low, 1.0, a, b)
-        a, b = a[:n], b[:n]
+        return self._window_of(a[:n], b[:n])
+
+    @cached_property
+    def _short(self) -> tuple[Ints, Ints] | None:
+        """All short pairs, better and worse ones, where slacks are squared and they are few.
+
+        Then multipliers are at hand one by one, and what is said of their sums is said of the same ones: with a large
+        ``C`` rounding would make others of them.
+        """
+        queries, m = self.task.queries, len(self.scores)
+        if not self.task.squared or int((queries.sizes * queries.n_grades).sum()) > _SORTED * m:
+            return None
+        a, b = np.empty((2, _LISTED * m), np.int64)
+        n = list_short(self.scores, queries.grade, queries.n_grades, queries.start, self.order, 1.0, a, b)
+        return None if n < 0 else (a[:n], b[:n])
+
+    @property
+    def listed(self) -> bool:
+        """Whether the sums are those of multipliers that are listed; of hinges those at their bound need no list."""
+        return not self.task.squared or self._short is not None
+
+    def _window_of(self, a: Ints, b: Ints) -> _Window:
+        queries, f = self.task.queries, self.scores
         v, m = queries.weight[a] * queries.weight[b], len(f)
         each = v * (1.0 - (f[a] - f[b]))
         above = _counted(a, m, each)
@@ -215,10 +290,14 @@ class PairLoss:
             lambda value: _counted(a, m, v * value[b]) + _counted(b, m, v * value[a]),
         )
 
-    def _slacks(self, excess: Reals, degree: Reals) -> Reals:
-        """Sum over pairs of ``1 - (f_a - f_b)`` of every query."""
+    def short(self, limit: float) -> _Short:
+        """Sums over the pairs that are short of a limit."""
         queries = self.task.queries
-        return np.asarray(0.5 * queries.sums(degree) - queries.sums(self.scores * excess))
+        out = np.empty((5, len(self.scores)))
+        short_slacks(
+            self.scores, queries.weight, queries.grade, queries.n_grades, queries.start, self.order, limit, *out
+        )
+        return _Short(*out)
 
     def sums(self, value: Reals, limit: float) -> Reals:
         """``excess``, ``degree`` and ``around`` of :func:`short_pairs`, shape ``(3, m)``."""
@@ -230,22 +309,29 @@ class PairLoss:
         )  # fmt: skip
         return out
 
-    @property
+    @cached_property
     def _square(self) -> Reals:
         """Sum of the squares of the slacks within the window of every query."""
-        return self._window.slack - self.task.queries.sums(self.scores * self._window.pull)
+        sums, window = self.task.queries.sums, self._window
+        if self._short is not None:
+            a, b = self._short
+            v = self.task.queries.weight
+            return sums(_counted(a, len(v), v[a] * v[b] * (1.0 - (self.scores[a] - self.scores[b])) ** 2))
+        if self.task.squared:
+            return sums(self._below_one.square)
+        return np.asarray(window.slack - sums(self.scores * window.pull))
 
     @property
     def cost(self) -> Reals:
         """``C s_q sum_pairs v_a v_b h`` of every query."""
-        excess, degree, _ = self._below_one
-        return self.task.C * self.task.factor * (self._square if self.task.squared else self._slacks(excess, degree))
+        total = self._square if self.task.squared else self.task.queries.sums(self._below_one.slack)
+        return np.asarray(self.task.C * self.task.factor * total)
 
     @property
     def gain(self) -> float:
         """``sum_p gain(a_p)`` of the multipliers implied."""
         total = self.factor * self._window.slack
-        total += -self._square if self.task.squared else 0.5 * self.task.queries.sums(self._below_low[1])
+        total += -self._square if self.task.squared else 0.5 * self.task.queries.sums(self._below_low.degree)
         return self.task.C * inner(self.task.factor, total)
 
     @property
@@ -253,13 +339,13 @@ class PairLoss:
         """``sum_p a_p`` of every document, with the sign of its place in the pair: minus the gradient of the loss."""
         total = self.factor * self._window.pull
         if not self.task.squared:
-            total += self._below_low[0]
+            total += self._below_low.excess
         return np.asarray(self.task.each * total)
 
     @property
     def descent(self) -> Reals:
         """The same for the loss itself: minus a subgradient where the hinge is not smoothed."""
-        return self.beta if self.task.squared else np.asarray(self.task.each * self._below_one[0])
+        return self.beta if self.task.squared else np.asarray(self.task.each * self._below_one.excess)
 
     @property
     def level(self) -> float:
@@ -270,7 +356,7 @@ class PairLoss:
         """
         if self.task.squared:
             return self.gain
-        degree = self.task.queries.sums(self._below_one[1])
+        degree = self.task.queries.sums(self._below_one.degree)
         return 0.5 * self.task.C * inner(self.task.factor, degree)
 
     @property
