@@ -497,6 +497,8 @@ def _kind_of(label_type: type) -> str:
 def labels_as_given(y: Any) -> list[Any] | None:
     """Labels that are neither all text nor all numbers: tuples, sets, bytes, members of an Enum, None among others.
 
+    Text that ends in a null character, which NumPy drops, and numbers that it cannot keep are among them.
+
     Parameters
     ----------
     y : list, tuple or array-like
@@ -522,7 +524,9 @@ def labels_as_given(y: Any) -> list[Any] | None:
             return None
         labels, several = array.tolist(), False
     kinds = {_kind_of(kind) if not issubclass(kind, Enum) else "members" for kind in set(map(type, labels))}
-    if several or kinds == {"text"} or kinds >= {"text", "numbers"}:
+    if several or kinds >= {"text", "numbers"}:
+        return None
+    if kinds == {"text"} and not any(label.endswith("\0") for label in labels):
         return None
     if kinds == {"numbers"} and _is_exact(np.asarray(labels), labels):
         return None

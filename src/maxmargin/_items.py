@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 from ._estimator import LabelIndex, check_label
 from .errors import DataError
 
-__all__ = ["item_numbers"]
+__all__ = ["array_of", "item_numbers"]
 
 Ints = NDArray[np.int64]
+
+_PER_CHARACTER, _MOST_BYTES = 4, 1 << 28
 
 
 def item_numbers(
@@ -67,7 +69,7 @@ def item_numbers(
         return out
 
     wins = numbered(list(zip(*sides, strict=True)), "comparison")
-    return _array_of(names), wins, numbered([(pair[0], pair[1]) for pair in equal], "tie")
+    return array_of(names), wins, numbered([(pair[0], pair[1]) for pair in equal], "tie")
 
 
 def _names(values: Any, what: str) -> list[Any]:
@@ -82,10 +84,18 @@ def _names(values: Any, what: str) -> list[Any]:
     return out
 
 
-def _array_of(names: list[Any]) -> NDArray[Any]:
-    """Names as an array of one dimension; of objects where they are of several kinds or tuples."""
-    if len({type(name) for name in names}) == 1 and isinstance(names[0], str | int | float):
-        return np.array(names)
-    out = np.empty(len(names), object)
-    out[:] = names
-    return out
+def array_of(names: list[Any]) -> NDArray[Any]:
+    """Names as an array of one dimension; of objects where NumPy would not keep them as they are.
+
+    It makes text of numbers beside text, floats of large integers beside negative ones and a matrix of tuples, drops
+    null characters at the end of text, and gives every text the room of the longest.
+    """
+    kinds = {type(name) for name in names}
+    if len(kinds) == 1 and isinstance(names[0], str | int | float):
+        text = isinstance(names[0], str)
+        if not (text and _PER_CHARACTER * len(names) * max(map(len, names)) > _MOST_BYTES):
+            array = np.array(names)
+            kept = array.tolist() == names if text or isinstance(names[0], float) else array.dtype.kind in "biu"
+            if kept:
+                return array
+    return np.fromiter(names, object, len(names))

@@ -383,9 +383,9 @@ def query_numbers(qid: Any, n: int) -> _Ints:
     names = np.asarray(qid)
     if names.shape != (n,):
         raise DataError(f"qid has shape {names.shape}; it needs one query for each of the {n} documents")
-    if names.dtype.kind in "SU" and isinstance(qid, list | tuple) and not all(isinstance(q, str | bytes) for q in qid):
-        names = np.empty(n, object)  # NumPy had made text of all: 1 and "1" are two queries
-        names[:] = qid
+    if names.dtype.kind in "SU" and isinstance(qid, list | tuple) and names.tolist() != list(qid):
+        # NumPy had made text of all, or cut off null characters: 1 and "1" are two queries, "a" and "a\0" too
+        names = np.fromiter(qid, object, n)
     if names.dtype.kind == "f":
         bad = np.flatnonzero(~(np.abs(names) <= 2.0**53) | (names != np.floor(names)))
         if len(bad):

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._checked_rows import checked_rows
 from ._estimator import MarginEstimator, check_sample_weight, check_targets, choose_solver, undone_if_failed
-from ._items import item_numbers
+from ._items import array_of, item_numbers
 from ._machine import _SOLVERS
 from ._notes import about_order, about_scales
 from ._partial_fit import Streams, check_stream_solver, for_streams
@@ -550,7 +550,9 @@ class SVMRanker(MarginEstimator):
             strengths = np.ascontiguousarray(parts["strengths"], np.float64)
             if strengths.shape != (len(items),):
                 raise ValueError(f"strengths of shape {strengths.shape} for {len(items)} items")
-            self.items_, self.strengths_ = np.array(items), strengths
+            if not isinstance(items, list) or len(set(items)) < len(items):
+                raise ValueError("the names of the items must be a list of them, each once")
+            self.items_, self.strengths_ = array_of(items), strengths
         self.coef_, self.n_features_in_ = coef, len(coef)
         self.solver_reason_ = str(parts.get("solver_reason", FOR_PAIRS))
 
