@@ -222,12 +222,18 @@ class MarginEstimator(BaseEstimator):
         progress.close(result.certificate)
         return result
 
-    def _keep_notes(self, notes: Iterable[str]) -> None:
-        """Take over what there is to say about the data, see :mod:`maxmargin._notes`, and show it after the figures."""
+    def _keep_notes(self, notes: Iterable[str], told: set[str] | None = None) -> None:
+        """Take over what there is to say about the data, see :mod:`maxmargin._notes`, and show it after the figures.
+
+        What an earlier one of several fits has ``told`` is not shown again.
+        """
         self.notes_ = tuple(notes)
         if self.verbose:
             for note in self.notes_:
-                self._tell(note)
+                if told is None or note not in told:
+                    self._tell(note)
+        if told is not None:
+            told.update(self.notes_)
 
     def _tell(self, note: str) -> None:
         print(f"note: {note}", file=sys.stderr, flush=True)

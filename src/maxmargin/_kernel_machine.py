@@ -16,7 +16,6 @@ from ._estimator import check_number, choose_solver, warn_caller
 from ._machine import Machine, counted
 from ._notes import (
     HardMargin,
-    about_contradictions,
     about_scales,
     below,
     hard_margin,
@@ -30,6 +29,7 @@ from ._notes import (
     without_minimum,
     zero_is_best,
 )
+from ._warm import Encoded, EncodedClasses
 from .errors import DataError, ModelFileError
 from .kernels import Kernel, check_precomputed, check_symmetric, is_zero, make_kernel
 from .losses import Exponential, Logistic, Perceptron
@@ -239,9 +239,9 @@ class KernelMachine(Machine):
             self.__dict__.setdefault("_about_kernel", tell_unproven(task.n, spectrum.n_seen))
         return result
 
-    def _keep_notes(self, notes: Iterable[str]) -> None:
+    def _keep_notes(self, notes: Iterable[str], told: set[str] | None = None) -> None:
         note = self.__dict__.pop("_about_kernel", "")
-        super()._keep_notes([*notes, note] if note else notes)
+        super()._keep_notes([*notes, note] if note else notes, told)
 
     def _keep_support(self, kernel: Kernel, X: Any, order: Ints, beta: Reals) -> None:
         """Take over the coefficients of shape ``(n_problems, n)`` over the points ``X``, rows ``order`` of the data."""
@@ -273,14 +273,15 @@ class KernelMachine(Machine):
         self._forget("support_vectors_", "kernel_")
         return support
 
-    def _notes_on(self, X: Any, *, shifts: bool = True, early: bool = False) -> list[str]:
+    def _notes_on(self, X: Any, data: Encoded | None = None, *, shifts: bool = True, early: bool = False) -> list[str]:
         """Notes on the features; ``shifts`` says whether a free threshold makes up for a constant added to one.
 
-        Of a fit that was interrupted ``early`` nothing is said about weights of 0, which may be where it began.
+        Of a fit that was interrupted ``early`` nothing is said about weights of 0, which may be where it began. Where
+        the rows are those of ``data``, which several fits may share, each look at all of them is taken once.
         """
         nothing: list[str] = []
         if self._by_kernel:
-            if is_zero(self.kernel_, X):
+            if is_zero(self.kernel_, X) if data is None else data.kernel_is_zero:
                 nothing = [tell_zero_kernel()]
             elif self.nu is not None and not early and not self.dual_coef_.any():
                 nothing = [tell_zero_by_nu(float(self.nu))]
@@ -290,14 +291,13 @@ class KernelMachine(Machine):
         shifts = self.kernel == "rbf" or (linear and shifts and self._intercept == "free")
         C = float(self.C) if linear and self.nu is None else None
         names = getattr(self, "feature_names_in_", None)
-        notes = about_scales(X, names, shifts=shifts, C=C, kernel=self.kernel)
+        seen = None if data is None else data.extremes
+        notes = about_scales(X, names, shifts=shifts, C=C, kernel=self.kernel, seen=seen)
         return notes if says_why_nothing(notes) else notes + nothing
 
-    def _notes_on_classes(self, X: Any, number: Ints, order: Ints) -> list[str]:
-        """Notes on equal rows in different classes, of the rows ``order`` of the data."""
-        if not isinstance(self.kernel, str) or self.kernel == "precomputed":
-            return []
-        return about_contradictions(X, number, order)
+    def _notes_on_classes(self, data: EncodedClasses) -> list[str]:
+        """Notes on equal rows in different classes."""
+        return [] if not isinstance(self.kernel, str) or self.kernel == "precomputed" else data.contradictions
 
     def _zero_is_best(self, certificate: Certificate, terms: Terms | LossTerms) -> bool:
         """Whether weights of 0 are as good as any for a problem with this certificate and these terms."""

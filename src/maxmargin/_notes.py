@@ -44,9 +44,9 @@ from .solvers.linear.rows import Rows
 from .structures.rows import FEW_ENTRIES, equal_pairs
 
 __all__ = [
-    "HardMargin", "about_contradictions", "about_order", "about_scales", "below", "hard_margin", "says_why_nothing",
-    "tell_hard_margin", "tell_indefinite", "tell_unproven", "tell_zero", "tell_zero_by_nu", "tell_zero_kernel",
-    "tell_zero_of_perceptron", "without_minimum", "zero_is_best",
+    "HardMargin", "about_contradictions", "about_order", "about_scales", "below", "extremes", "hard_margin",
+    "says_why_nothing", "tell_hard_margin", "tell_indefinite", "tell_unproven", "tell_zero", "tell_zero_by_nu",
+    "tell_zero_kernel", "tell_zero_of_perceptron", "without_minimum", "zero_is_best",
 ]  # fmt: skip
 
 Reals = NDArray[np.float64]
@@ -80,7 +80,15 @@ class HardMargin(NamedTuple):
     kind: Literal["hinge", "squared", "smooth"] = "hinge"
 
 
-def about_scales(X: Any, names: Any, *, shifts: bool, C: float | None = None, kernel: str = "linear") -> list[str]:
+def about_scales(
+    X: Any,
+    names: Any,
+    *,
+    shifts: bool,
+    C: float | None = None,
+    kernel: str = "linear",
+    seen: tuple[Reals, Reals, int] | None = None,
+) -> list[str]:
     """Notes on the scales of the features.
 
     Parameters
@@ -93,10 +101,12 @@ def about_scales(X: Any, names: Any, *, shifts: bool, C: float | None = None, ke
         Of a linear machine, to say what the size of the features does to it.
     kernel : str
         Its name.
+    seen : tuple, optional
+        What :func:`extremes` has given for ``X``.
     """
-    low, high, step = _extremes(X)
+    low, high, step = extremes(X) if seen is None else seen
     if sp.issparse(X):
-        scale = high
+        scale = high.copy()
     else:
         scale = high - low if shifts else np.maximum(-low, high)
     top = int(scale.argmax())
@@ -113,10 +123,10 @@ def about_scales(X: Any, names: Any, *, shifts: bool, C: float | None = None, ke
             else "the kernel sees almost only the large ones"
         )
         scaler = "MaxAbsScaler" if sp.issparse(X) else "StandardScaler"
-        seen = f" (seen in one row of {step})" if step > 1 else ""
+        where = f" (seen in one row of {step})" if step > 1 else ""
         notes.append(
             f"the scales of the features differ by a factor of {largest / smallest:.2g}, from {smallest:.2g} "
-            f"({_feature(bottom, names)}) to {largest:.2g} ({_feature(top, names)}){seen}: {effect}; scaling them "
+            f"({_feature(bottom, names)}) to {largest:.2g} ({_feature(top, names)}){where}: {effect}; scaling them "
             f"({scaler}) would change the model and speed up the fit"
         )
     elif C is not None and not 1.0 / _SIZE <= largest <= _SIZE:
@@ -353,7 +363,7 @@ def _percent(share: float) -> str:
     return f"{math.ceil(100.0 * share / digit) * digit:.2g} %"
 
 
-def _extremes(X: Any) -> tuple[Reals, Reals, int]:
+def extremes(X: Any) -> tuple[Reals, Reals, int]:
     """Smallest and largest value of every column in one of so many rows; of sparse rows twice the largest in size."""
     n, d = X.shape
     sparse = sp.issparse(X)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .kernels import Kernel
+from ._notes import about_contradictions, extremes
+from .kernels import Kernel, is_zero
 from .problem import Certificate
 from .solvers.base import WarmStart
 from .solvers.kernel.row_cache import KernelValues
@@ -68,6 +69,17 @@ class Encoded:
         """What is solved instead of the rows, see :mod:`~maxmargin.solvers.linear.folding`."""
         return fold(self.rows, free=self.free)
 
+    @cached_property
+    def extremes(self) -> tuple[Reals, Reals, int]:
+        """What notes on the scales of the features look at, see :func:`~maxmargin._notes.extremes`."""
+        return extremes(self.X)
+
+    @cached_property
+    def kernel_is_zero(self) -> bool:
+        """Whether the kernel, without the constant feature of a penalised intercept, is 0 between all rows."""
+        assert self.kernel is not None
+        return is_zero(replace(self.kernel, plus=0.0), self.X)
+
 
 @dataclass(kw_only=True)
 class EncodedClasses(Encoded):
@@ -83,6 +95,11 @@ class EncodedClasses(Encoded):
 
     number: Ints
     wanted: Reals | None = None
+
+    @cached_property
+    def contradictions(self) -> list[str]:
+        """Notes on equal rows of different classes."""
+        return about_contradictions(self.X, self.number, self.order)
 
 
 @dataclass(kw_only=True)

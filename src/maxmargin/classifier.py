@@ -283,11 +283,15 @@ class SVMClassifier(Classifier, KernelMachine):
         ends = self._ends(data.n, by_kernel=self._by_kernel)
         results, changes = self._fit_all(data, solver, ends)
         self._keep_ends(ends)
-        notes = self._notes_on(data.X) + self._notes_on_classes(data.X, data.number, data.order)
-        notes += self._notes_on_zero(self._zeros(data, results), "tell the classes apart", notes)
-        self._keep_notes(notes + tell_hard_margin(changes))
+        self._keep_notes(self._notes(data, results, changes))
         self._take_over(results)
         return self
+
+    def _notes(self, data: EncodedClasses, results: list[Result], changes: list[HardMargin | None]) -> list[str]:
+        """What there is to say after a fit, of the data and of the answers."""
+        notes = self._notes_on(data.X, data) + self._notes_on_classes(data)
+        notes += self._notes_on_zero(self._zeros(data, results), "tell the classes apart", notes)
+        return notes + tell_hard_margin(changes)
 
     def _encoded(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, margin: ArrayLike | None = None

@@ -19,7 +19,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ._notes import tell_hard_margin
 from ._products import inner
 from ._warm import EncodedValues, Ends
 from .classifier import SVMClassifier
@@ -256,6 +255,21 @@ def svm_path(
     >>> path.norms.round(3).tolist()
     [0.25, 0.5, 1.0, 1.0]
     """
+    return path_of(X, y, Cs, parameters, task=task, sample_weight=sample_weight, margin=margin)
+
+
+def path_of(
+    X: Any,
+    y: ArrayLike,
+    Cs: int | ArrayLike,
+    parameters: dict[str, Any],
+    *,
+    task: Literal["classification", "regression"],
+    sample_weight: ArrayLike | None = None,
+    margin: ArrayLike | None = None,
+    with_notes: bool = True,
+) -> SVMPath:
+    """As :func:`svm_path`; ``with_notes`` says whether the models get theirs, which those of a fold nobody reads."""
     grid = grid_of_C(Cs)
     if not isinstance(task, str) or task not in MACHINES:
         raise ValueError(f"task must be one of {sorted(MACHINES)}, not {task!r}")
@@ -277,6 +291,7 @@ def svm_path(
     data.values.keep = True
     found: list[Any] = [base] * len(grid)
     before, norms, errors = None, np.empty(len(grid)), np.empty(len(grid))
+    told: set[str] = set()  # most notes are on the data, and those of every model
     try:
         for k in np.argsort(grid, kind="stable"):
             found[k] = model = copy.copy(base)
@@ -285,7 +300,7 @@ def svm_path(
             results, changes = model._fit_all(data, model._check_machine(), ends)
             # before the certificate is stored, which raises the Ctrl-C that was held back: who has one is whole
             norms[k], errors[k] = _norm_and_error(model, data, ends)
-            model._keep_notes(tell_hard_margin(changes))
+            model._keep_notes(model._notes(data, results, changes) if with_notes else (), told)
             model._take_over(results)
             ends.before, before = None, ends
     except KeyboardInterrupt as ended:

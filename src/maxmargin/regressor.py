@@ -178,9 +178,16 @@ default="epsilon_insensitive"
         solver = self._check_machine()
         data = self._encoded(X, y, sample_weight)
         ends = self._ends(data.n, by_kernel=self._by_kernel)
-        (result,), _ = self._fit_all(data, solver, ends)
+        results, changes = self._fit_all(data, solver, ends)
         self._keep_ends(ends)
-        notes = self._notes_on(data.X, early=result.certificate.status is Status.INTERRUPTED)
+        self._keep_notes(self._notes(data, results, changes))
+        self._take_over(results)
+        return self
+
+    def _notes(self, data: EncodedValues, results: list[Result], changes: list[HardMargin | None]) -> list[str]:
+        """What there is to say after a fit, of the data and of the answer; nothing of a hard margin."""
+        (result,) = results
+        notes = self._notes_on(data.X, data, early=result.certificate.status is Status.INTERRUPTED)
         flat = not np.any(self.coef_ if "coef_" in vars(self) else self.dual_coef_)
         if self.nu is None and flat and result.certificate.primal == 0.0:
             notes.append(
@@ -191,9 +198,7 @@ default="epsilon_insensitive"
             terms = self._terms(data.target, self._costs(data.weight))
             zero = self._zero_is_best(result.certificate, terms)
             notes += self._notes_on_zero([zero], "tell the targets from each other", notes)
-        self._keep_notes(notes)
-        self._take_over([result])
-        return self
+        return notes
 
     def _encoded(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> EncodedValues:
         """Check the data and what they need of the parameters; see :meth:`fit`."""

@@ -23,7 +23,7 @@ from ._kernel_machine import points_of
 from .errors import DataError
 from .kernels import check_precomputed
 from .losses import EpsilonInsensitive, MarginLoss
-from .path import MACHINES, SVMPath, grid_of_C, svm_path
+from .path import MACHINES, SVMPath, grid_of_C, path_of
 from .structures.base import check_magnitude
 
 __all__ = ["SVMClassifierCV", "SVMRegressorCV"]
@@ -64,9 +64,9 @@ class _Search(BaseEstimator):
             s = None if weight is None else weight[train]
             if s is not None and not s.any():
                 raise DataError(f"no training row of fold {len(scores)} has positive weight; use other folds")
-            path = svm_path(
-                points_of(self.kernel, rows, train), truth[train], grid, task=self._task, sample_weight=s,
-                **_of_labels(parameters, truth[train]),
+            path = path_of(
+                points_of(self.kernel, rows, train), truth[train], grid, _of_labels(parameters, truth[train]),
+                task=self._task, sample_weight=s, with_notes=False,
             )  # fmt: skip
             held_out = rows[test][:, train] if self._precomputed else rows[test]
             known = {}
@@ -90,7 +90,7 @@ class _Search(BaseEstimator):
         best = np.flatnonzero(mean >= mean.max() - _ROUNDING * abs(mean.max()))
         k = int(best[grid[best].argmin()])
         self.Cs_, self.scores_ = grid, np.array(scores)
-        self.path_ = svm_path(X, y, grid, task=self._task, sample_weight=sample_weight, **self._parameters())
+        self.path_ = path_of(X, y, grid, self._parameters(), task=self._task, sample_weight=sample_weight)
         self.estimator_, self.C_ = self.path_.model(k=k), float(grid[k])
 
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, NDArray[Any], Reals | None, dict[str, Any]]:

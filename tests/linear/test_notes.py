@@ -15,6 +15,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
+import maxmargin._warm as warm
 from maxmargin import (
     AUCClassifier,
     HardMarginSVM,
@@ -24,8 +25,10 @@ from maxmargin import (
     SVMClassifierCV,
     SVMRanker,
     SVMRegressor,
+    SVMRegressorCV,
     load_model,
     save_model,
+    svm_path,
 )
 from maxmargin._notes import about_contradictions, about_scales, hard_margin
 from maxmargin.cli.messages import note_in_words
@@ -553,3 +556,58 @@ def test_a_kernel_that_is_0_everywhere(model: Any) -> None:
     notes = clone(model).fit(np.zeros((6, 6)), [0, 0, 0, 1, 1, 1]).notes_
     assert notes[0].startswith("the kernel is 0 between all rows: every row has the same score")
     assert not [note for note in notes[1:] if "1 point is in the data" not in note]
+
+
+SAME = np.ones((12, 2)), np.arange(12) % 2
+NOTED: dict[str, tuple[Any, Any]] = {
+    "constant features": (X * [1.0, 0.0, 1.0], Y),
+    "all constant, contradictions": SAME,
+    "unlike scales": (X * [1e-6, 1.0, 1e7], Y),
+    "size": (X * 1e-6, Y),
+    "weights of 0": (X * 1e-308, Y),
+    "hard margin": (X, X[:, 0] > 0.3),
+    "sparse": (sp.csr_array(X * [1e-6, 1.0, 1e7]), Y),
+    "three classes": (np.repeat(X[:30], 2, 0), np.arange(60) % 3),
+}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("kind", NOTED)
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_models_of_paths_and_searches_have_the_notes_of_a_fit(task: str, kind: str, kernel: str) -> None:
+    rows, y = NOTED[kind]
+    machine: Any = SVMClassifier
+    search: Any = SVMClassifierCV
+    if task == "regression":
+        y, machine, search = y.astype(float), SVMRegressor, SVMRegressorCV
+    options: Any = {"kernel": kernel, "gamma": 0.5, "max_passes": 300, "random_state": 0}
+    Cs = [0.01, 1.0, 1e6]
+    found = [model.notes_ for model in svm_path(rows, y, Cs, task=task, **options).models]  # type: ignore[arg-type]
+    alone = [machine(C=C, **options).fit(rows, y).notes_ for C in Cs]
+    of_data = [[note for note in notes if "changes" not in note] for notes in found]
+    assert of_data == [[note for note in notes if "changes" not in note] for notes in alone]
+    assert [len(notes) for notes in found] == [len(notes) for notes in alone]
+    chosen = search(Cs, cv=2, **options).fit(rows, y)
+    assert chosen.notes_ == found[Cs.index(chosen.C_)]
+    if kernel == "linear" and (task == "classification" or kind not in ("hard margin", "three classes")):
+        assert any(found)
+
+
+def test_the_data_of_a_path_are_looked_at_once(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    looked: list[str] = []
+    for name in ("extremes", "about_contradictions", "is_zero"):
+        whole = getattr(warm, name)
+
+        def counting(*given: Any, name: str = name, whole: Any = whole) -> Any:
+            looked.append(name)
+            return whole(*given)
+
+        monkeypatch.setattr(warm, name, counting)
+    path = svm_path(*SAME, [0.1, 1.0, 10.0], verbose=1)
+    assert all(len(model.notes_) == 2 for model in path.models)
+    assert sorted(looked) == ["about_contradictions", "extremes"]
+    assert capsys.readouterr().err.count("note: all of the features") == 1
+    looked.clear()
+    SVMClassifierCV([0.1, 1.0], cv=2, kernel="rbf").fit(*SAME)
+    assert sorted(looked) == ["about_contradictions", "extremes", "is_zero"]  # nobody reads those of the folds
