@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import os
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import maxmargin.data.text as text_sources
 from maxmargin.cli.inputs import Input, check_output, looks_like_trees, recognise
 from maxmargin.cli.messages import UsageError
 from maxmargin.errors import FileFormatError
@@ -150,6 +152,11 @@ def test_a_pipe_is_read_once_and_used_often(tmp_path: Path) -> None:
     writer.join()
 
 
+def no_new_files(path: str, mode: str) -> Any:
+    """``open`` in a folder where none can be made."""
+    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+
+
 def test_outputs_are_checked_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a").write_text("a")
     (tmp_path / "link").symlink_to("a")
@@ -168,6 +175,22 @@ def test_outputs_are_checked_before_the_work(tmp_path: Path, monkeypatch: pytest
     ):
         with pytest.raises(UsageError, match=message):
             check_output(path, inputs)
+    before = sorted(os.listdir())
+    assert before == ["a", "folder", "link"]
+    with pytest.raises(OSError, match="File name too long") as caught:
+        check_output("folder/" + "x" * 300, [])
+    assert caught.value.filename == "folder/" + "x" * 300
+    monkeypatch.setattr(
+        text_sources, "open", no_new_files, raising=False
+    )  # as in /proc, whose permissions do not say so
+    for path in ("new", "a", "link"):
+        with pytest.raises(FileNotFoundError) as caught:
+            check_output(path, [])
+        assert caught.value.filename == path
+    check_output(os.devnull, [])
+    monkeypatch.undo()
+    assert sorted(tmp_path.iterdir()) == [tmp_path / name for name in before]
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     for path in ("new", "a"):
         with pytest.raises(UsageError, match="no permission to write it"):

@@ -15,7 +15,7 @@ from itertools import islice
 from typing import IO, Any
 
 from ..data.conllu import begins_as_conllu
-from ..data.text import Lines, source_name, standard
+from ..data.text import Lines, source_name, standard, try_replacing
 from ..errors import FileFormatError
 from .messages import UsageError, Voice
 from .table import FORMATS, TASKS, task_of
@@ -163,6 +163,7 @@ def check_output(path: str, inputs: Iterable[str | None], option: str = "-o") ->
     for other in inputs:
         if other is not None and other != "-" and exists and os.path.samefile(other, real):
             raise UsageError(f"{option} {path} would replace an input: name another file")
+    try_replacing(path)
 
 
 def recognise(source: Input, format: str | None, task: str | None) -> tuple[str, str, str]:

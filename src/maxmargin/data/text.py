@@ -23,7 +23,7 @@ import stat
 import sys
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import IO, TypeAlias, cast
 
 from ..errors import DataError, FileFormatError
@@ -38,6 +38,7 @@ __all__ = [
     "replacing",
     "source_name",
     "standard",
+    "try_replacing",
     "writable_line",
     "writing",
 ]
@@ -180,27 +181,12 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     Permissions of a replaced file are kept, links are followed; a device or a pipe is written directly.
     """
     wanted = os.fsdecode(path)
-    real = os.path.realpath(wanted)
-    folder = os.path.dirname(real)
-    try:
-        mode = os.stat(real).st_mode
-    except FileNotFoundError:
-        mode = None
-    if mode is not None and stat.S_ISDIR(mode):
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), wanted)
-    if mode is None and not os.path.isdir(folder):
-        raise FileNotFoundError(errno.ENOENT, "No such folder", folder)
-    if mode is not None and not os.access(real, os.W_OK):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), wanted)
-    if mode is not None and not stat.S_ISREG(mode):
-        with _named(wanted), open(real, "wb") as file:
-            yield file
+    real, mode = _to_replace(wanted)
+    if _is_special(mode):
+        with _named(wanted), open(real, "wb") as special:
+            yield special
         return
-    temporary = os.path.join(folder, f".{secrets.token_hex(8)}.tmp")
-    try:
-        file = open(temporary, "xb")  # noqa: SIM115  (closed before the rename below)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, wanted) from None
+    file, temporary = _beside(real, wanted)
     try:
         with _named(wanted), file:
             yield file
@@ -212,6 +198,60 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     except BaseException:
         os.unlink(temporary)
         raise
+
+
+def try_replacing(path: str | os.PathLike[str]) -> None:
+    """What :func:`replacing` does before its block, and undone at once; nothing is tried on a device or a pipe.
+
+    Permissions and the kinds of files do not tell all: a name may be too long, or a file system take no new files.
+
+    Raises
+    ------
+    OSError
+        Where :func:`replacing` would fail.
+    """
+    wanted = os.fsdecode(path)
+    real, mode = _to_replace(wanted)
+    if not _is_special(mode):
+        file, temporary = _beside(real, wanted)
+        file.close()
+        os.unlink(temporary)
+
+
+def _to_replace(wanted: str) -> tuple[str, int | None]:
+    """Where a file will be written, and the mode of what is there; an OSError where it cannot be replaced."""
+    real = os.path.realpath(wanted)
+    folder = os.path.dirname(real)
+    mode: int | None = None
+    with suppress(FileNotFoundError), _named_as(wanted):
+        mode = os.stat(real).st_mode
+    if mode is not None and stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), wanted)
+    if mode is None and not os.path.isdir(folder):
+        raise FileNotFoundError(errno.ENOENT, "No such folder", folder)
+    if mode is not None and not os.access(real, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), wanted)
+    return real, mode
+
+
+def _is_special(mode: int | None) -> bool:
+    return mode is not None and not stat.S_ISREG(mode)
+
+
+def _beside(real: str, wanted: str) -> tuple[IO[bytes], str]:
+    """A new hidden file in the folder of another, and its name; its errors speak of the file that was ``wanted``."""
+    temporary = os.path.join(os.path.dirname(real), f".{secrets.token_hex(8)}.tmp")
+    with _named_as(wanted):
+        return open(temporary, "xb"), temporary
+
+
+@contextmanager
+def _named_as(name: str) -> Iterator[None]:
+    """Errors speak of the file that the user named, whatever they came of."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, name) from None
 
 
 @contextmanager
