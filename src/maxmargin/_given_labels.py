@@ -14,7 +14,7 @@ from ._estimator import LabelIndex, check_label
 from .errors import DataError
 from .structures.values import examples_of, is_frame
 
-__all__ = ["GivenLabels", "allowed_labels", "given_labels", "labels_of", "scored_labels"]
+__all__ = ["GivenLabels", "allowed_labels", "given_labels", "labels_of", "scored_labels", "weighted_share"]
 
 Ints = NDArray[np.int64]
 
@@ -90,6 +90,21 @@ def scored_labels(y: Sequence[Sequence[Any]], predicted: Sequence[Sequence[Any]]
         for true, found in zip(labels, others, strict=True)
         if true is not None
     ]
+
+
+def weighted_share(right: Sequence[Sequence[bool]], weight: NDArray[np.float64]) -> float:
+    """Share of the labels that are right, of sequences with weights.
+
+    Raises
+    ------
+    DataError
+        When no sequence of positive weight has a label.
+    """
+    size = np.array([len(each) for each in right])
+    if not (weight * size).any():
+        raise DataError("no sequence of positive weight has a label in y: there is nothing to score")
+    share = weight / weight.max()
+    return float(share @ np.array([sum(each) for each in right]) / (share @ size))
 
 
 def labels_of(labels: Any, i: int, *, sets: bool = False) -> list[Any]:

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ._estimator import LabelIndex, check_lengths, check_sample_weight, undone_if_failed
-from ._given_labels import labels_of
+from ._given_labels import labels_of, weighted_share
 from .decoders.viterbi import viterbi
 from .errors import DataError
 from .losses import is_finite_number
@@ -186,10 +186,14 @@ class GenerativeHMM(BaseEstimator):
         transition = self.transition_ + self.bias_
         return self.emission_, self.initial_ + self.bias_, np.zeros(len(self.classes_)), transition
 
-    def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
-        """Share of tokens with the right label."""
+    def score(self, X: Sequence[Any], y: Sequence[Any], sample_weight: ArrayLike | None = None) -> float:
+        """Share of tokens with the right label; each counts with the weight of its sequence, if there are weights."""
         y = [labels_of(labels, i) for i, labels in enumerate(examples_of(y, "y", "label sequences"))]
-        return 1.0 - token_error(y, self.predict(X))
+        predicted = self.predict(X)
+        error = token_error(y, predicted)
+        if (weight := check_sample_weight(sample_weight, len(y))) is None:
+            return 1.0 - error
+        return weighted_share([[a == b for a, b in zip(*pair, strict=True)] for pair in zip(y, predicted)], weight)
 
     def _check_parameters(self) -> None:
         if not isinstance(self.emission, str) or self.emission not in ("bernoulli", "multinomial", "gaussian"):

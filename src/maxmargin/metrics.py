@@ -262,6 +262,7 @@ def ndcg(
     k: int | None = 10,
     gain: Literal["linear", "exponential"] = "linear",
     empty: float | None = None,
+    query_weight: ArrayLike | None = None,
 ) -> float:
     """Normalised discounted cumulative gain, the mean over the queries.
 
@@ -281,11 +282,13 @@ def ndcg(
         The grade itself, or ``2**grade - 1``.
     empty : float, optional
         What a query counts in which no document has a grade above 0. By default it is left out of the mean.
+    query_weight : array of shape (n_queries,), optional
+        Weights of the mean, in the order of :func:`query_numbers`; 0 leaves a query out.
 
     Raises
     ------
     DataError
-        If shapes differ, a grade is negative, or every query is left out.
+        If shapes differ, a grade or weight is negative, or every query is left out.
     """
     true, score, query = _ranking(y_true, y_score, qid)
     _check_cut(k)
@@ -304,9 +307,17 @@ def ndcg(
     some = best > 0.0
     if empty is None and not some.any():
         raise DataError("no query has a document of a grade above 0: NDCG is not defined; give empty= a value")
-    values = np.minimum(found[some] / best[some], 1.0)  # rounding may leave a little more
-    others = np.full(0 if empty is None else int((~some).sum()), 0.0 if empty is None else float(empty))
-    return float(np.concatenate([values, others]).mean())
+    values = np.full(len(best), 0.0 if empty is None else float(empty))
+    values[some] = np.minimum(found[some] / best[some], 1.0)  # rounding may leave a little more
+    counts = some if empty is None else np.ones(len(best), np.bool_)
+    if query_weight is None:
+        return float(values[counts].mean())
+    weight = as_reals(query_weight, "query_weight")
+    if weight.shape != best.shape or not (np.isfinite(weight) & (weight >= 0.0)).all():
+        raise DataError(f"query_weight needs a finite number of at least 0 for each of the {len(best)} queries")
+    if not weight[counts].any():
+        raise DataError("no query of positive weight has a document of a grade above 0: NDCG is not defined")
+    return float(np.average(values[counts], weights=weight[counts] / weight[counts].max()))
 
 
 def precision_at(

@@ -480,9 +480,32 @@ class SVMRanker(MarginEstimator):
         X = checked_rows(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         return Rows(X).scores(self.coef_)
 
-    def score(self, X: Any, y: ArrayLike, qid: ArrayLike | None = None) -> float:
-        """Mean NDCG@10 over the queries, with the grades as gains; see :func:`maxmargin.metrics.ndcg`."""
-        return ndcg(y, self.predict(X), qid)
+    def score(
+        self, X: Any, y: ArrayLike, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Mean NDCG@10 over the queries, with the grades as gains; see :func:`maxmargin.metrics.ndcg`.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+        y : array of shape (n,)
+            Grades of at least 0.
+        qid : array of shape (n,), optional
+            As in :meth:`fit`.
+        sample_weight : array of shape (n,) or (n_queries,), optional
+            Factors ``s_q`` of the queries, given as in :meth:`fit`: the score is the sum of ``s_q NDCG_q`` divided by
+            that of ``s_q``, over the queries that have a grade above 0. One of weight 2 is two equal queries, and 0
+            leaves one out. The documents of a query count alike, as they do for NDCG.
+
+        Raises
+        ------
+        DataError
+            For wrong shapes, negative grades or weights, weights that differ within a query, and when no query with a
+            grade above 0 has weight.
+        """
+        scores = self.predict(X)
+        factor = None if sample_weight is None else _factors(sample_weight, query_numbers(qid, len(scores)))
+        return ndcg(y, scores, qid, query_weight=factor)
 
     def _graded(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Reals]:
         """Rows and grades, checked."""

@@ -24,7 +24,7 @@ from ._estimator import (
     resolve_n_jobs,
     undone_if_failed,
 )
-from ._given_labels import GivenLabels, allowed_labels, given_labels, labels_of, scored_labels
+from ._given_labels import GivenLabels, allowed_labels, given_labels, labels_of, scored_labels, weighted_share
 from ._transitions import dead_end, joined_masks, masks_in, masks_of, transition_masks
 from .errors import DataError
 from .solvers.loop import Result
@@ -483,7 +483,7 @@ class SequenceSVM(MarginEstimator):
             out.append(best[:, -1] - best[:, -2])
         return out
 
-    def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
+    def score(self, X: Sequence[Any], y: Sequence[Any], sample_weight: ArrayLike | None = None) -> float:
         """Share of tokens with the right label.
 
         Parameters
@@ -492,21 +492,30 @@ class SequenceSVM(MarginEstimator):
         y : list of label sequences, as long as their inputs
             As in training: tokens whose label is None are left out, and a set is right where it has the predicted
             label. A frozenset is such a set unless it is a label of the model.
+        sample_weight : array of shape (n,), optional
+            Weights of the sequences, with which each of their tokens counts; 0 leaves a sequence out.
 
         Raises
         ------
         DataError
-            For lengths that do not fit, and when no label is known: there is no share then.
+            For lengths that do not fit, bad weights, and when no label is known: there is no share then.
         """
         from .metrics import token_error
 
         y = [labels_of(labels, i, sets=True) for i, labels in enumerate(examples_of(y, "y", "label sequences"))]
+        weight = check_sample_weight(sample_weight, len(y))
         predicted = self.predict(X)
-        if any(label is None or isinstance(label, set | frozenset) for labels in y for label in labels):
+        partial = any(label is None or isinstance(label, set | frozenset) for labels in y for label in labels)
+        if partial or weight is not None:
             check_lengths(X, y)
             for i, (true, found) in enumerate(zip(y, predicted, strict=True)):
                 if len(true) != len(found):
                     raise DataError(f"sequence {i} has {len(found)} tokens but {len(true)} labels")
+            if weight is not None:
+                right = [
+                    scored_labels([true], [found], self.classes_) for true, found in zip(y, predicted, strict=True)
+                ]
+                return weighted_share(right, weight)
             known = scored_labels(y, predicted, self.classes_)
             if not known:
                 raise DataError("no label in y is known (all are None): there is nothing to score")

@@ -171,11 +171,16 @@ class StructuredSVM(MarginEstimator):
             tell_example(error, name, i, y)
             raise
 
-    def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
-        """Minus the mean task loss of plain structures; share of outputs predicted exactly for compiled ones."""
+    def score(self, X: Sequence[Any], y: Sequence[Any], sample_weight: ArrayLike | None = None) -> float:
+        """Minus the mean task loss of plain structures; share of outputs predicted exactly for compiled ones.
+
+        Each example counts with its weight, of shape (n,), where there are weights.
+        """
         y = self._examples(y, "y", "outputs")
         check_lengths(X, y, "examples")
+        weight = check_sample_weight(sample_weight, len(y))
         found = self.predict(X)
         if not isinstance(self.structure, Structure):
-            return -float(np.mean([self._loss(i, *pair) for i, pair in enumerate(zip(y, found, strict=True))]))
-        return float(np.mean([np.array_equal(t, p) for t, p in zip(y, found, strict=True)]))
+            losses = [self._loss(i, *pair) for i, pair in enumerate(zip(y, found, strict=True))]
+            return -float(np.average(losses, weights=weight))
+        return float(np.average([np.array_equal(t, p) for t, p in zip(y, found, strict=True)], weights=weight))

@@ -206,8 +206,10 @@ class TreeSVM(MarginEstimator):
         self.complete_ = [structure.complete(out) for out in outs]
         return [structure.output(encoded, i, out) for i, out in enumerate(outs)]
 
-    def score(self, X: Sequence[Any], y: Sequence[Tree]) -> float:
+    def score(self, X: Sequence[Any], y: Sequence[Tree], sample_weight: ArrayLike | None = None) -> float:
         """F1 of labelled brackets; the true trees are cleaned as in ``fit``.
+
+        With weights of the sentences, of shape (n,), each of its brackets counts so much.
 
         Raises
         ------
@@ -222,7 +224,13 @@ class TreeSVM(MarginEstimator):
         _check_trees(X, y, "score")
         grammar = self.structure_.grammar
         true = [cleaned(tree, i, functions=grammar.functions, empty=grammar.empty) for i, tree in enumerate(y)]
-        return float(bracket_scores(true, self.predict(X)).overall.f1)
+        predicted = self.predict(X)
+        if (weight := check_sample_weight(sample_weight, len(true))) is None:
+            return float(bracket_scores(true, predicted).overall.f1)
+        each = [bracket_scores([right], [found]).overall for right, found in zip(true, predicted, strict=True)]
+        weight = weight / weight.max()
+        total = float(weight @ [score.support + score.predicted for score in each])
+        return 2.0 * float(weight @ [score.correct for score in each]) / total if total else 0.0
 
     def _to_parts(self) -> dict[str, Any]:
         """What a model file keeps, beyond the parameters and the figures."""
