@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
 from .errors import DataError
-from .structures.values import check_rows, is_frame
+from .structures.values import check_rows, is_frame, is_real, is_time, not_a_number
 
 __all__ = ["checked_rows"]
 
@@ -22,15 +22,28 @@ def checked_rows(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
     Raises
     ------
     DataError
-        Where an entry is masked, a word, NaN or infinite: names the row and the column; for a damaged sparse matrix.
+        Where an entry is masked, a word, a date, complex, NaN or infinite: names the row and the
+        column; for a damaged sparse matrix.
+    TypeError
+        Where an entry is another object: names the row and the column.
     ValueError
         As scikit-learn's.
     """
     check_rows(X)
     try:
-        return validate_data(estimator, X, *y, **options)
-    except ValueError as error:
+        checked = validate_data(estimator, X, *y, **options)
+        if (checked[0] if y else checked).dtype == object:  # which dtype="numeric" lets through in lists and frames
+            raise TypeError("features must be numbers")
+        return checked
+    except (TypeError, ValueError) as error:
         said = str(error)
+        if isinstance(error, TypeError) or "Complex data not supported" in said:
+            if (odd := _first_object(X)) is None:
+                raise
+            refusal = not_a_number(f"{type(estimator).__name__}: X", *odd, X)
+            if isinstance(odd[2], complex | np.complexfloating) or is_time(odd[2]):
+                raise refusal from None
+            raise TypeError(f"{refusal} ({said})") from None  # which scikit-learn's checks ask for, in its own words
         about = ("NaN" in said or "infinity" in said) and "Input y" not in said
         words = "string" in said
         place: tuple[int, int, Any] | None = None
@@ -50,6 +63,24 @@ def checked_rows(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
         raise DataError(
             f"{type(estimator).__name__}: X contains {what}, first in row {row}, column {column}{name}: {then}"
         ) from None
+
+
+def _first_object(X: Any) -> tuple[int, int, Any] | None:
+    """Row, column and value of the first entry that is neither a real number nor text, and does not stand for one."""
+    if sp.issparse(X):
+        X = X.tocoo()
+        if X.dtype.kind != "c" or not X.nnz:
+            return None
+        first = int(np.lexsort((X.col, X.row))[0])
+        return int(X.row[first]), int(X.col[first]), X.data[first]
+    values = X.to_numpy(object) if is_frame(X) else np.asarray(X)
+    if values.ndim != 2:
+        return None
+    for row, entries in enumerate(values.astype(object)):
+        for column, entry in enumerate(entries):
+            if not (is_real(entry) or isinstance(entry, str) or entry is None or type(entry).__name__ == "NAType"):
+                return row, column, entry
+    return None
 
 
 def _first_word(X: Any) -> tuple[int, int, str] | None:

@@ -108,7 +108,8 @@ def about_scales(
     if sp.issparse(X):
         scale = high.copy()
     else:
-        scale = high - low if shifts else np.maximum(-low, high)
+        with np.errstate(over="ignore"):  # such features may still have to be refused
+            scale = high - low if shifts else np.maximum(-low, high)
     top = int(scale.argmax())
     if not scale[top] > 0.0:
         return _about_constants(low == high, step, names) if shifts or sp.issparse(X) else []

@@ -29,6 +29,7 @@ from .problem import Certificate
 from .solvers.loop import Record
 from .status import Status
 from .structures.plain import check_is_structure
+from .structures.values import is_time
 
 __all__ = ["load_model", "load_with_metadata", "save_model"]
 
@@ -325,8 +326,9 @@ class _Encoder:
                 ]
             }
         raise ModelFileError(
-            f"{what} {value!r:.80} is of type {kind.__name__}; a model file keeps str, int, float, bool, NumPy scalars "
-            "and tuples, lists, sets and dicts of these"
+            f"{what} {value!r:.80} is of type {kind.__name__}; a model file keeps str, int, float, bool, NumPy "
+            "scalars of these kinds and tuples, lists, sets and dicts of these"
+            + ("; give dates and times as text or numbers" if is_time(value) else "")
             + (", and of losses those of this library alone: others are code" if isinstance(value, MarginLoss) else "")
         )
 
@@ -338,7 +340,10 @@ class _Encoder:
             return {"text_array": self.encode(array.tolist(), what, name)}
         if array.dtype.kind == "O" and array.ndim == 1:
             return {"object_array": [self.encode(item, what, name) for item in array.tolist()]}
-        raise ModelFileError(f"{what}: a model file cannot keep an array of {array.dtype} of shape {array.shape}")
+        raise ModelFileError(
+            f"{what}: a model file cannot keep an array of {array.dtype} of shape {array.shape}"
+            + ("; give dates and times as text or numbers" if array.dtype.kind in "mM" else "")
+        )
 
     def _keep(self, where: dict[str, Any], value: Any, name: str) -> str:
         free, n = name.lower(), 1

@@ -265,10 +265,16 @@ class SVMRanker(MarginEstimator):
         return self
 
     def _solver_names(self) -> list[str]:
-        return list(PAIR_SOLVERS)
+        # rows of differences take Newton's method for smooth losses, and a hard margin has none, whatever the loss
+        return [name for name in PAIR_SOLVERS if not (self._hard and name == "newton")]
 
     def _linear_solver(self, what: str) -> Any:
         """The solver of rows of differences; ``what`` they are for in messages."""
+        if self._hard and isinstance(self.solver, str) and self.solver == "newton":
+            raise DataError(
+                f"{type(self).__name__}: Newton's method needs a loss with a second derivative, and with C=inf there "
+                f"is none, whatever the loss: solver must be one of {sorted(self._solver_names())}"
+            )
         return choose_solver(self, _SOLVERS.__getitem__, what)
 
     def _fit_hard(self, X: Any, queries: Queries, first: Reals | None, qid: Any, soft: Any) -> Result:
@@ -408,7 +414,7 @@ class SVMRanker(MarginEstimator):
         self._check()
         if self.warm_start:
             raise ValueError("SVMRanker: fit_comparisons has no warm start, which is for fit; set warm_start=False")
-        solver = self._linear_solver("comparisons")
+        solver = self._linear_solver("comparisons with C=inf" if self._hard else "comparisons")
         n_rows = None
         if X is not None:
             X = checked_rows(self, X, accept_sparse="csr", dtype=np.float64)

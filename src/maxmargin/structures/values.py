@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import numbers
 from decimal import Decimal
 from typing import Any
@@ -23,11 +24,15 @@ __all__ = [
     "examples_of",
     "is_frame",
     "is_real",
+    "is_time",
     "loss_fault",
+    "not_a_number",
 ]
 
 LARGEST = 1e100
 """Losses beyond it, and features, have squares and sums of squares that could overflow."""
+
+_TIMES = frozenset((np.datetime64, np.timedelta64))
 
 SMALLEST_LOSS = 1e-50
 """Losses of which none is larger are to ``C`` what losses of 1 are to the largest ``C`` that can be computed with."""
@@ -117,6 +122,56 @@ def _first_masked(values: Any) -> tuple[int, ...] | None:
     return None
 
 
+def not_a_number(what: str, row: int, column: int, value: Any, X: Any) -> DataError:
+    """What to say of an entry of rows ``X`` that is no real number: a date, a complex number, any other object."""
+    names = getattr(X, "columns", None)
+    name = "" if names is None else f" ({names[column]!r})"
+    kind = type(value).__name__
+    if isinstance(value, complex | np.complexfloating):  # in words that scikit-learn's checks look for
+        return DataError(
+            f"Complex data not supported: {what} contains {value:g}, first in row {row}, column {column}{name}: give "
+            "real numbers, such as real and imaginary parts in columns of their own"
+        )
+    if is_time(value):
+        then = "give numbers, such as the days since some date"
+    else:
+        then = "give numbers"
+    shown = " ".join(str(value).split())
+    return DataError(f"{what} contains {shown:.40} ({kind}), first in row {row}, column {column}{name}: {then}")
+
+
+def is_time(value: Any) -> bool:
+    """Whether it is a date, a time, a span or an interval of time, of Python, NumPy or pandas."""
+    known = np.datetime64 | np.timedelta64 | datetime.date | datetime.time | datetime.timedelta
+    return isinstance(value, known) or type(value).__name__ in ("Period", "Interval", "NaTType")
+
+
+def _first_time(X: Any) -> tuple[int, int, Any] | None:
+    """Row, column and value of the first entry that is a date or a span of time to NumPy."""
+    if is_frame(X):
+        for column, kind in enumerate(X.dtypes):
+            if getattr(kind, "kind", "") in "mM" and len(X):
+                return 0, column, X.iloc[0, column]
+        return None
+    if isinstance(X, np.ndarray):
+        if X.ndim != 2 or not X.size or X.dtype.kind not in "mMO":
+            return None
+        if X.dtype.kind != "O":
+            return 0, 0, X[0, 0]
+        rows: Any = X.tolist()
+    elif isinstance(X, list | tuple):
+        rows = X
+    else:
+        return None
+    for i, row in enumerate(rows):
+        if isinstance(row, np.ndarray):
+            if row.ndim == 1 and row.size and row.dtype.kind in "mM":
+                return i, 0, row[0]
+        elif isinstance(row, list | tuple) and not _TIMES.isdisjoint(map(type, row)):
+            return next((i, j, value) for j, value in enumerate(row) if type(value) in _TIMES)
+    return None
+
+
 def is_real(value: Any) -> bool:
     """Whether a value is one real number: no text, no span of time, no array unless of no dimension."""
     if isinstance(value, np.ndarray):
@@ -187,7 +242,8 @@ def check_smallest(values: NDArray[np.float64], name: str) -> None:
 def check_rows(X: Any, what: str = "X") -> None:
     """Refuse rows of which NumPy or SciPy would make something else: look at them before these do.
 
-    They are those with masked entries, and a SciPy matrix whose stored indices point outside of it: SciPy and compiled
+    They are those with masked entries, those with dates or spans of time, of which NumPy would make numbers of some
+    unit where there is nothing else, and a SciPy matrix whose stored indices point outside of it: SciPy and compiled
     code would follow them.
 
     Parameters
@@ -203,6 +259,8 @@ def check_rows(X: Any, what: str = "X") -> None:
         Names the row and the column.
     """
     check_unmasked(X, what)
+    if (place := _first_time(X)) is not None:
+        raise not_a_number(what, *place, X)
     form = getattr(X, "format", None)
     if form not in ("csr", "csc") or not hasattr(X, "indptr"):
         return
