@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from argparse import Namespace
 from collections.abc import Sequence
 from contextlib import redirect_stderr
 from importlib import import_module
@@ -40,11 +41,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _run(argv)
 
 
+def _parsed(argv: Sequence[str] | None) -> Namespace:
+    """The arguments; help that cannot be written is an OSError, as other output is."""
+    try:
+        return make_parser().parse_args(argv)
+    except SystemExit:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        raise
+
+
 def _run(argv: Sequence[str] | None) -> int:
     debug, thresholds = False, gc.get_threshold()
     try:
         gc.set_threshold(*_RARELY)
-        args = make_parser().parse_args(argv)
+        args = _parsed(argv)
         debug = args.debug
         command = import_module(f".{args.command}", __name__)
         status: int = command.run(args)

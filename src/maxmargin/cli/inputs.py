@@ -20,7 +20,7 @@ from ..errors import FileFormatError
 from .messages import UsageError, Voice
 from .table import FORMATS, TASKS, task_of
 
-__all__ = ["Input", "check_format", "check_output", "looks_like_trees", "recognise"]
+__all__ = ["Input", "check_format", "check_output", "looks_like_trees", "not_temporary", "recognise"]
 
 _HEAD = 200  # lines that are looked at
 _KEPT = 1 << 26
@@ -137,6 +137,20 @@ class Input:
         """The text with ``add`` applied to every line that is not blank, to give labels to what has none."""
         lines = (f"{add(line) if line.strip() else ''}\n" for line in Lines(self.open()))
         return _Text(iter(lambda: "".join(islice(lines, 1000)), ""), self.name)  # type: ignore[return-value]
+
+
+def not_temporary() -> str:
+    """What to say where temporary files go elsewhere than the user has asked for; nothing where they do not.
+
+    :mod:`tempfile` takes the next folder, without a word, where one cannot be written to.
+    """
+    for name in ("TMPDIR", "TEMP", "TMP"):
+        if wanted := os.getenv(name):
+            found = tempfile.gettempdir()
+            if os.path.abspath(wanted) == os.path.abspath(found):
+                return ""
+            return f"{name}={wanted} is no folder that can be written to: temporary files go to {found}"
+    return ""
 
 
 def check_output(path: str, inputs: Iterable[str | None], option: str = "-o") -> None:

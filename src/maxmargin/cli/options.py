@@ -34,6 +34,11 @@ class _Parser(argparse.ArgumentParser):
                 words.append(word)
         return super().parse_known_args(words, namespace)
 
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Where there is no room for help or a version that is an error: argparse goes on without a word."""
+        if message and file is not None:
+            file.write(message)
+
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message} (see {self.prog} --help)")
 

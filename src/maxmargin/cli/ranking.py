@@ -35,12 +35,15 @@ class RankingTask(ValueTask):
     has_queries = True
 
     def targets(self, data: SvmLightData, name: str, args: Namespace, voice: Voice) -> Graded:
-        if data.qid is None:
-            voice.note(f"{name}: no row has a qid: all are taken for documents of one query")
+        if unsaid := self.unsaid(data):
+            voice.note(f"{name}: {unsaid}")
         graded = self.outputs(data)
         if data.sample_weight is not None:
             _check_weights(data, graded, name)
         return graded
+
+    def unsaid(self, data: SvmLightData) -> str:
+        return "no row has a qid: all are taken for documents of one query" if data.qid is None and len(data.y) else ""
 
     def outputs(self, data: SvmLightData) -> Graded:
         graded = np.zeros(len(data.y), _GRADED)

@@ -58,6 +58,10 @@ class RowTask(Task):
     def outputs(self, data: SvmLightData) -> Any:
         """The true outputs in labelled data, comparable with predictions."""
 
+    def unsaid(self, data: SvmLightData) -> str:
+        """What is assumed of labelled data that do not say it; nothing where there is no such thing."""
+        return ""
+
     def n_scores(self, targets: Any, args: Namespace) -> int:
         """How many weights there are for a feature."""
         return 1
@@ -88,17 +92,22 @@ class RowTask(Task):
         opened, labelled, options = self._how_to_read(source, settings, unlabelled, compared)
         data = read_svmlight(opened, memory=source.memory, **options)
         _note_beyond(_beyond(data.X, settings["features"]), source, settings, voice)
+        if labelled and (unsaid := self.unsaid(data)):
+            voice.note(f"{source.name}: {unsaid}")
         return self._read(data, settings["features"], labelled)
 
     def parts(
         self, source: Input, settings: Mapping[str, Any], voice: Voice, *, unlabelled: bool, compared: bool = False
     ) -> Iterator[Examples]:
         opened, labelled, options = self._how_to_read(source, settings, unlabelled, compared)
-        width, beyond = settings["features"], 0
+        width, beyond, unsaid = settings["features"], 0, ""
         for data in svmlight_parts(opened, **options):
             beyond += _beyond(data.X, width)
+            unsaid = unsaid or (self.unsaid(data) if labelled else "")
             yield self._read(data, width, labelled)
         _note_beyond(beyond, source, settings, voice)
+        if unsaid:
+            voice.note(f"{source.name}: {unsaid}")
 
     def _read(self, data: SvmLightData, width: int, labelled: bool) -> Examples:
         """Data for a model of this width; the lines of the rows where labels are compared, for what is refused."""

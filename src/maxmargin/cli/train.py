@@ -12,7 +12,7 @@ from typing import Any
 
 from ..errors import DataError, FileFormatError
 from .evaluate import check_labelled, print_report
-from .inputs import Input, check_format, check_output, recognise
+from .inputs import Input, check_format, check_output, not_temporary, recognise
 from .learners import check_options, choose, form_of, make, of_the_certificate, parameters
 from .messages import InWords, UsageError, Voice, in_words, note_in_words, size_in_words
 from .tasks import Examples, Task, load_task
@@ -89,6 +89,8 @@ def read(
     task: Task, source: Input, test: Input | None, settings: dict[str, Any], args: Namespace, voice: Voice
 ) -> tuple[Examples, Examples | None]:
     """Training examples, and those to test on."""
+    if args.memory is not None and (elsewhere := not_temporary()):
+        voice.note(elsewhere)
     with voice.phase("reading"):
         examples = task.training(source, settings, args, voice)
     if test is None:
