@@ -92,7 +92,7 @@ class MulticlassSVM(Classifier, MarginEstimator):
     random_state : int or RandomState, optional
         Order of the visits.
     verbose : int, default=0
-        1 shows progress, 2 every pass.
+        1 shows progress, 2 every pass, or step of several.
     warm_start : bool, default=False
         Start where the last fit ended: from its dual variables, a number for each row and class that is kept for that
         (by the structured solvers from its planes and weights). The optimum is the same. With other rows than those,

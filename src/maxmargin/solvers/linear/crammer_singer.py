@@ -48,7 +48,8 @@ _FAR = 0.05
 # how many times later the first leap comes where rows are many more than features: passes over the few rows and classes
 # left cost little there, and a leap takes all of them back (measured on digits: two thirds of the time to 1e-3)
 _PATIENCE = 3.0
-_MOST_AT_ONCE = 4.0  # passes of a step
+# passes of a step, and rows from which on it has several: of fewer each one is told
+_MOST_AT_ONCE, _MANY = 4.0, 500
 # of the largest cost: how far behind the best a class may be to share a row's dual weight at a start from weights
 _NEAR = 0.02
 
@@ -513,8 +514,10 @@ class CrammerSingerRun(Run):
 
         What there is to do between two passes takes as long as a short one.
         """
-        most = min(_MOST_AT_ONCE, self.at_once, self.passes_left / 4.0)
-        return int(max(1.0, min(self.task.rows.shape[0] / max(chosen, 1), most)))
+        n = self.task.rows.shape[0]
+        if n < _MANY:
+            return 1
+        return int(max(1.0, min(n / max(chosen, 1), _MOST_AT_ONCE, self.at_once, self.passes_left / 4.0)))
 
     def _leap(self, step: Step) -> None:
         """Conjugate gradients along the free dual variables, counted with the pass before."""

@@ -38,6 +38,7 @@ __all__ = ["PairLoss", "RankingTask", "check_pairs"]
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _LISTED = 8  # pairs for each document that may be listed
+_DIGITS = 1e-6  # of sums of slacks, over those that they are differences of
 _SORTED = 64  # grades of a document's query, on average, up to which each is looked through for them
 _PAIRS = (1e-100, 1e100)
 _ROUNDING = float(np.finfo(np.float64).eps)
@@ -148,8 +149,8 @@ class RankingTask:
 
     def noise(self, w: Reals, small: float) -> float:
         """How wrong ``P(w)`` is likely to be for its scores, whose errors are taken for independent."""
-        short = PairLoss(self, self.scores(w)).short(1.0 + self.reach(w))
-        each = 2.0 * (2.0 * short.slack - short.pull) if self.squared else short.degree
+        _, degree, pull, slack, _ = PairLoss(self, self.scores(w)).slacks(1.0 + self.reach(w))
+        each = 2.0 * (2.0 * slack - pull) if self.squared else degree
         sizes = np.sqrt(2.0 * self.penalty(w)) * np.sqrt(self.rows.squared_norms[self.queries.documents])
         return float(np.linalg.norm(self.each * each * _ROUNDING * (1.0 + sizes)))
 
@@ -197,7 +198,7 @@ class _Window:
 
 
 class _Short(NamedTuple):
-    """Sums over pairs that are short of a limit, see :func:`short_slacks`."""
+    """Sums over pairs that are short of a limit: of documents as in :func:`short_slacks`, of queries the last two."""
 
     excess: Reals
     degree: Reals
@@ -227,11 +228,25 @@ class PairLoss:
 
     @cached_property
     def _below_one(self) -> _Short:
-        return self.short(1.0)
+        return self._exactly(1.0) if self._cancels else self._quick_one
 
     @cached_property
     def _below_low(self) -> _Short:
-        return self.short(self.low)
+        return self._exactly(self.low) if self._cancels else self._quickly(self.low)
+
+    @cached_property
+    def _quick_one(self) -> _Short:
+        return self._quickly(1.0)
+
+    @cached_property
+    def _cancels(self) -> bool:
+        """Whether sums over all short pairs, which are several times as fast, leave too few digits of their slacks."""
+        task, f, one = self.task, self.scores, self._quick_one
+        sizes = 0.5 * task.queries.sums(one.degree) + task.queries.sums(np.abs(f * one.excess))
+        if inner(task.factor, one.slack) < _DIGITS * inner(task.factor, sizes):
+            return True
+        sizes = one.slack + task.queries.sums(np.abs(f * one.pull))
+        return task.squared and inner(task.factor, one.square) < _DIGITS * inner(task.factor, sizes)
 
     @cached_property
     def _window(self) -> _Window:
@@ -244,12 +259,12 @@ class PairLoss:
             return self._listed_window(int(most))
         one = self._below_one
         if self.task.squared:
-            return _Window(one.degree, one.pull, queries.sums(one.slack), None)
+            return _Window(one.degree, one.pull, one.slack, None)
         low = self._below_low  # the slacks of these pairs are larger by the width below 1
         return _Window(
             one.degree - low.degree,
             one.pull - low.pull - self.width * low.excess,
-            queries.sums(one.slack - low.slack) - 0.5 * self.width * queries.sums(low.degree),
+            one.slack - low.slack - 0.5 * self.width * queries.sums(low.degree),
             None,
         )
 
@@ -267,7 +282,9 @@ class PairLoss:
         ``C`` rounding would make others of them.
         """
         queries, m = self.task.queries, len(self.scores)
-        if not self.task.squared or int((queries.sizes * queries.n_grades).sum()) > _SORTED * m:
+        if not self.task.squared or not self._cancels:
+            return None
+        if int((queries.sizes * queries.n_grades).sum()) > _SORTED * m:
             return None
         a, b = np.empty((2, _LISTED * m), np.int64)
         n = list_short(self.scores, queries.grade, queries.n_grades, queries.start, self.order, 1.0, a, b)
@@ -290,14 +307,27 @@ class PairLoss:
             lambda value: _counted(a, m, v * value[b]) + _counted(b, m, v * value[a]),
         )
 
-    def short(self, limit: float) -> _Short:
-        """Sums over the pairs that are short of a limit."""
+    def _quickly(self, limit: float) -> _Short:
+        """Sums over the pairs that are short of a limit; slacks are differences of those of all scores."""
+        queries, f = self.task.queries, self.scores
+        excess, degree, around = self.sums(f, limit)
+        pull = limit * excess - f * degree + around
+        slack = np.asarray(0.5 * limit * queries.sums(degree) - queries.sums(f * excess))
+        return _Short(excess, degree, pull, slack, np.asarray(limit * slack - queries.sums(f * pull)))
+
+    def _exactly(self, limit: float) -> _Short:
+        """The same; nothing is subtracted but scores."""
+        excess, degree, pull, slack, square = self.slacks(limit)
+        return _Short(excess, degree, pull, self.task.queries.sums(slack), self.task.queries.sums(square))
+
+    def slacks(self, limit: float) -> Reals:
+        """What :func:`short_slacks` says of every document, shape ``(5, m)``."""
         queries = self.task.queries
         out = np.empty((5, len(self.scores)))
         short_slacks(
             self.scores, queries.weight, queries.grade, queries.n_grades, queries.start, self.order, limit, *out
         )
-        return _Short(*out)
+        return out
 
     def sums(self, value: Reals, limit: float) -> Reals:
         """``excess``, ``degree`` and ``around`` of :func:`short_pairs`, shape ``(3, m)``."""
@@ -318,13 +348,13 @@ class PairLoss:
             v = self.task.queries.weight
             return sums(_counted(a, len(v), v[a] * v[b] * (1.0 - (self.scores[a] - self.scores[b])) ** 2))
         if self.task.squared:
-            return sums(self._below_one.square)
+            return self._below_one.square
         return np.asarray(window.slack - sums(self.scores * window.pull))
 
     @property
     def cost(self) -> Reals:
         """``C s_q sum_pairs v_a v_b h`` of every query."""
-        total = self._square if self.task.squared else self.task.queries.sums(self._below_one.slack)
+        total = self._square if self.task.squared else self._below_one.slack
         return np.asarray(self.task.C * self.task.factor * total)
 
     @property
