@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import tempfile
 from contextlib import suppress
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import Run
+from maxmargin import load_model
 from maxmargin.cli import main
 
 RANKING = "1 1:1\n2 1:3\n3 1:4\n2 1:2\n"
@@ -60,3 +62,14 @@ def test_help_that_cannot_be_written(arguments: list[str], run: Run, monkeypatch
     monkeypatch.undo()
     with suppress(OSError):
         full.close()
+
+
+@pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="there is no /dev/stdout")
+def test_a_model_goes_into_a_pipe(tmp_path: Path) -> None:
+    data = tmp_path / "rows.svm"
+    data.write_text("1 1:1 2:2\n-1 1:-1 2:0.5\n1 1:2\n-1 2:-1\n")
+    command = [sys.executable, "-m", "maxmargin", "train", str(data), "--task", "binary", "-q", "-o", "/dev/stdout"]
+    done = subprocess.run(command, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (tmp_path / "model").write_bytes(done.stdout)
+    assert load_model(tmp_path / "model").predict([[3.0, 3.0]]).tolist() == [1]

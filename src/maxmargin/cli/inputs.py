@@ -165,6 +165,8 @@ def check_output(path: str, inputs: Iterable[str | None], option: str = "-o") ->
     if not path:
         raise UsageError(f"{option} {path!r} names no file")
     real = os.path.realpath(path)
+    if os.path.exists(path) and not os.path.exists(real):  # a pipe behind /dev/stdout has no other name
+        real = path
     folder = os.path.dirname(real)
     if os.path.isdir(real):
         raise UsageError(f"{path}: is a folder; {option} names a file")

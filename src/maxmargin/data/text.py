@@ -224,7 +224,9 @@ def _to_replace(wanted: str) -> tuple[str, int | None]:
     folder = os.path.dirname(real)
     mode: int | None = None
     with suppress(FileNotFoundError), _named_as(wanted):
-        mode = os.stat(real).st_mode
+        mode = os.stat(wanted).st_mode
+    if _is_special(mode) and not os.path.exists(real):  # a pipe behind /dev/stdout has no other name
+        real = wanted
     if mode is not None and stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), wanted)
     if mode is None and not os.path.isdir(folder):

@@ -99,6 +99,11 @@ class RankingTask:
         """The smallest ``c_p`` of a pair, or what is less."""
         return float((self.each * self.queries.weight**2).min())
 
+    @cached_property
+    def at_zero(self) -> float:
+        """The objective of weights of 0."""
+        return self.C * inner(self.factor, self.queries.pairs)
+
     def penalty(self, w: Reals) -> float:
         """``1/2 |w|^2``."""
         return 0.5 * inner(w, w)
@@ -198,7 +203,10 @@ class _Window:
 
 
 class _Short(NamedTuple):
-    """Sums over pairs that are short of a limit: of documents as in :func:`short_slacks`, of queries the last two."""
+    """Sums over pairs that are short of a limit: of documents as in :func:`short_slacks`, of queries the last two.
+
+    The squares are there where slacks are squared.
+    """
 
     excess: Reals
     degree: Reals
@@ -245,8 +253,10 @@ class PairLoss:
         sizes = 0.5 * task.queries.sums(one.degree) + task.queries.sums(np.abs(f * one.excess))
         if inner(task.factor, one.slack) < _DIGITS * inner(task.factor, sizes):
             return True
+        if not task.squared:
+            return False
         sizes = one.slack + task.queries.sums(np.abs(f * one.pull))
-        return task.squared and inner(task.factor, one.square) < _DIGITS * inner(task.factor, sizes)
+        return inner(task.factor, one.square) < _DIGITS * inner(task.factor, sizes)
 
     @cached_property
     def _window(self) -> _Window:
@@ -313,7 +323,8 @@ class PairLoss:
         excess, degree, around = self.sums(f, limit)
         pull = limit * excess - f * degree + around
         slack = np.asarray(0.5 * limit * queries.sums(degree) - queries.sums(f * excess))
-        return _Short(excess, degree, pull, slack, np.asarray(limit * slack - queries.sums(f * pull)))
+        square = np.asarray(limit * slack - queries.sums(f * pull)) if self.task.squared else np.empty(0)
+        return _Short(excess, degree, pull, slack, square)
 
     def _exactly(self, limit: float) -> _Short:
         """The same; nothing is subtracted but scores."""
