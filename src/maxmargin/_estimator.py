@@ -400,8 +400,8 @@ def resolve_n_jobs(n_jobs: int | None) -> int:
     return int(n_jobs) if n_jobs > 0 else max(1, cores + 1 + int(n_jobs))
 
 
-def check_sample_weight(sample_weight: ArrayLike | None, n: int) -> Reals | None:
-    """Weights of examples as float64.
+def check_sample_weight(sample_weight: ArrayLike | None, n: int, use: str = "learn from") -> Reals | None:
+    """Weights of examples as float64; ``use`` is what there is to do with them, for messages.
 
     Raises
     ------
@@ -419,7 +419,7 @@ def check_sample_weight(sample_weight: ArrayLike | None, n: int) -> Reals | None
     if len(bad):
         raise DataError(f"sample_weight[{bad[0]}] is {out[bad[0]]}; weights must be finite and at least 0")
     if not (out > 0).any():
-        raise DataError("sample_weight is zero for every example: there is nothing to learn from")
+        raise DataError(f"sample_weight is zero for every example: there is nothing to {use}")
     return out
 
 

@@ -191,7 +191,7 @@ class GenerativeHMM(BaseEstimator):
         y = [labels_of(labels, i) for i, labels in enumerate(examples_of(y, "y", "label sequences"))]
         predicted = self.predict(X)
         error = token_error(y, predicted)
-        if (weight := check_sample_weight(sample_weight, len(y))) is None:
+        if (weight := check_sample_weight(sample_weight, len(y), "score")) is None:
             return 1.0 - error
         return weighted_share([[a == b for a, b in zip(*pair, strict=True)] for pair in zip(y, predicted)], weight)
 

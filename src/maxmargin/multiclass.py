@@ -243,16 +243,14 @@ class MulticlassSVM(Classifier, MarginEstimator):
         same = self.warm_start and hasattr(self, "coef_") and self.coef_.shape[1] == n_features
         if same and self.classes_.tolist() == names.tolist():
             initial = _joined(self.coef_, _moved(self.coef_, self.intercept_, shift), constant)
-        chosen = _with_constant(chosen, constant)  # the one working copy
+        chosen = _with_constant(chosen, constant)  # the working copy
         if by_rows:
             if wanted is not None:
                 chosen, used = _divided(chosen, wanted[order]), self._times(used, wanted[order])
             warm, multipliers = None if initial is None else WarmStart(initial), None
             if before is not None and initial is not None and len(before.number) == len(number):
-                warm, multipliers = (
-                    before.start(initial, number, order),
-                    before.biases_at(shift, self.coef_) / (constant or 1.0),
-                )
+                warm = before.start(initial, number, order)
+                multipliers = before.biases_at(shift, self.coef_) / (constant or 1.0)
 
             def weights(w: NDArray[np.float64]) -> NDArray[np.float64]:
                 return _as_given(w, len(names), constant, shift)

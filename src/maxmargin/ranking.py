@@ -510,7 +510,7 @@ class SVMRanker(MarginEstimator):
             grade above 0 has weight.
         """
         scores = self.predict(X)
-        factor = None if sample_weight is None else _factors(sample_weight, query_numbers(qid, len(scores)))
+        factor = None if sample_weight is None else _factors(sample_weight, query_numbers(qid, len(scores)), "score")
         return ndcg(y, scores, qid, query_weight=factor)
 
     def _graded(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Reals]:
@@ -607,15 +607,15 @@ def _grouped(
     return queries, np.ones(len(queries.pairs)) if factor is None else factor[queries.number], int(counts.sum())
 
 
-def _factors(sample_weight: Any, number: Ints) -> Reals | None:
+def _factors(sample_weight: Any, number: Ints, use: str = "learn from") -> Reals | None:
     """Weight of every query."""
     if sample_weight is None:
         return None
     n, n_queries = len(number), int(number.max()) + 1
     given = np.asanyarray(sample_weight)
     if given.shape == (n_queries,):
-        return check_sample_weight(given, n_queries)
-    weight = check_sample_weight(given, n)
+        return check_sample_weight(given, n_queries, use)
+    weight = check_sample_weight(given, n, use)
     assert weight is not None
     out = np.empty(n_queries)
     out[number] = weight

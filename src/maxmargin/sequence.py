@@ -503,7 +503,7 @@ class SequenceSVM(MarginEstimator):
         from .metrics import token_error
 
         y = [labels_of(labels, i, sets=True) for i, labels in enumerate(examples_of(y, "y", "label sequences"))]
-        weight = check_sample_weight(sample_weight, len(y))
+        weight = check_sample_weight(sample_weight, len(y), "score")
         predicted = self.predict(X)
         partial = any(label is None or isinstance(label, set | frozenset) for labels in y for label in labels)
         if partial or weight is not None:

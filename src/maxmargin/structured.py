@@ -178,7 +178,7 @@ class StructuredSVM(MarginEstimator):
         """
         y = self._examples(y, "y", "outputs")
         check_lengths(X, y, "examples")
-        weight = check_sample_weight(sample_weight, len(y))
+        weight = check_sample_weight(sample_weight, len(y), "score")
         found = self.predict(X)
         if not isinstance(self.structure, Structure):
             losses = [self._loss(i, *pair) for i, pair in enumerate(zip(y, found, strict=True))]

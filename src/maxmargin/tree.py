@@ -225,7 +225,7 @@ class TreeSVM(MarginEstimator):
         grammar = self.structure_.grammar
         true = [cleaned(tree, i, functions=grammar.functions, empty=grammar.empty) for i, tree in enumerate(y)]
         predicted = self.predict(X)
-        if (weight := check_sample_weight(sample_weight, len(true))) is None:
+        if (weight := check_sample_weight(sample_weight, len(true), "score")) is None:
             return float(bracket_scores(true, predicted).overall.f1)
         each = [bracket_scores([right], [found]).overall for right, found in zip(true, predicted, strict=True)]
         weight = weight / weight.max()

@@ -122,3 +122,14 @@ def test_pipelines_are_scored_where_metadata_are_routed() -> None:
         pipe.fit(X, y, qid=qid, sample_weight=weight)
         expected = ndcg(y, pipe.predict(X), qid, query_weight=[0.0, 1.0, 2.0, 3.0])
         assert pipe.score(X, y, qid=qid, sample_weight=weight) == pytest.approx(expected)
+
+
+def test_weights_of_zero_leave_nothing_to_score() -> None:
+    tags = SequenceSVM(random_state=0).fit([[["a"], ["b"]]], [["A", "B"]])
+    ranker = SVMRanker(random_state=0).fit([[1.0], [2.0]], [0, 1])
+    with pytest.raises(ValueError, match="there is nothing to score"):
+        tags.score([[["a"]]], [["A"]], sample_weight=[0.0])
+    with pytest.raises(ValueError, match="there is nothing to score"):
+        ranker.score([[1.0], [2.0]], [0, 1], sample_weight=[0.0, 0.0])
+    with pytest.raises(ValueError, match="there is nothing to learn from"):
+        ranker.fit([[1.0], [2.0]], [0, 1], sample_weight=[0.0, 0.0])

@@ -34,7 +34,6 @@ _LOOK, _BUNDLE = 150, 150.0
 _LARGEST = 1e49  # the problems of pairs at hand have a C of a few times the squared length of weights
 _PASSES = 10_000
 _SLIP = 1e-6  # rounding of margins, beyond which none is known
-_MOST_NOISE = 1e4  # over what the rounding of a margin is to the loss of a pair at weights of 0
 _SHARE = 0.1  # of the tolerance, that squares may take from the lower bound
 
 
@@ -64,12 +63,10 @@ class _AfterNewton(Switching):
     def dual(self) -> float:
         value = super().dual()
         task, w = self.task, self.weights()
-        # noise beside the losses of all pairs at weights of 0 costs less to know, and most often suffices
-        if _MOST_NOISE * task.reach(w) * task.at_zero <= task.tol * max(value, task.penalty(w)):
-            return value
-        objective = task.objective(w)
-        small = _SHARE * task.tol * objective
+        small = _SHARE * task.tol * max(value, task.penalty(w))
         if task.noise(w, small) > small:  # margins of 1 or nearly: longer weights have them whatever rounding does
+            objective = task.objective(w)
+            small = _SHARE * task.tol * objective
             v = scaled_to_margins(w, lambda v: _least(task, v))
             v = v * (1.0 + 2.0 * task.reach(v))
             if task.objective(v) <= objective + small:

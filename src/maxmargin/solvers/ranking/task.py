@@ -42,6 +42,7 @@ _DIGITS = 1e-6  # of sums of slacks, over those that they are differences of
 _SORTED = 64  # grades of a document's query, on average, up to which each is looked through for them
 _PAIRS = (1e-100, 1e100)
 _ROUNDING = float(np.finfo(np.float64).eps)
+_MOST_NOISE = 1e4  # of the rounding of a margin times the objective of weights of 0; by far
 
 
 @dataclass
@@ -153,7 +154,13 @@ class RankingTask:
         return 4.0 * _ROUNDING * (1.0 + longest)
 
     def noise(self, w: Reals, small: float) -> float:
-        """How wrong ``P(w)`` is likely to be for its scores, whose errors are taken for independent."""
+        """How wrong ``P(w)`` is likely to be for its scores, whose errors are taken for independent.
+
+        Where a bound that costs little is no more than what is ``small`` it is that one.
+        """
+        bound = _MOST_NOISE * self.reach(w) * self.at_zero
+        if bound <= small:
+            return bound
         _, degree, pull, slack, _ = PairLoss(self, self.scores(w)).slacks(1.0 + self.reach(w))
         each = 2.0 * (2.0 * slack - pull) if self.squared else degree
         sizes = np.sqrt(2.0 * self.penalty(w)) * np.sqrt(self.rows.squared_norms[self.queries.documents])
@@ -262,8 +269,8 @@ class PairLoss:
     def _window(self) -> _Window:
         """The pairs within the width: few of them are listed, which also spares a difference of large sums."""
         queries, f = self.task.queries, self.scores
-        if self._short is not None:
-            return self._window_of(*self._short)
+        if self._listed is not None:
+            return self._window_of(*self._listed)
         most = np.inf if self.task.squared else window_size(f, queries.start, self.order, self.low, 1.0)
         if most <= _LISTED * len(f):
             return self._listed_window(int(most))
@@ -285,7 +292,7 @@ class PairLoss:
         return self._window_of(a[:n], b[:n])
 
     @cached_property
-    def _short(self) -> tuple[Ints, Ints] | None:
+    def _listed(self) -> tuple[Ints, Ints] | None:
         """All short pairs, better and worse ones, where slacks are squared and they are few.
 
         Then multipliers are at hand one by one, and what is said of their sums is said of the same ones: with a large
@@ -303,7 +310,7 @@ class PairLoss:
     @property
     def listed(self) -> bool:
         """Whether the sums are those of multipliers that are listed; of hinges those at their bound need no list."""
-        return not self.task.squared or self._short is not None
+        return not self.task.squared or self._listed is not None
 
     def _window_of(self, a: Ints, b: Ints) -> _Window:
         queries, f = self.task.queries, self.scores
@@ -354,8 +361,8 @@ class PairLoss:
     def _square(self) -> Reals:
         """Sum of the squares of the slacks within the window of every query."""
         sums, window = self.task.queries.sums, self._window
-        if self._short is not None:
-            a, b = self._short
+        if self._listed is not None:
+            a, b = self._listed
             v = self.task.queries.weight
             return sums(_counted(a, len(v), v[a] * v[b] * (1.0 - (self.scores[a] - self.scores[b])) ** 2))
         if self.task.squared:
