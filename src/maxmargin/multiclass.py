@@ -68,9 +68,10 @@ class MulticlassSVM(Classifier, MarginEstimator):
         Learn an intercept ``b_k`` for each class.
     penalize_intercept : bool or None, default=None
         False: the intercepts are free, and optimal as such (of sum 0, for a number that all classes have in common
-        changes nothing); that takes ``solver="auto"``, ``"coordinate_ascent"`` or ``"interior_point"``. True: they are
-        the weights of a constant feature, penalised like the others, as LIBLINEAR does with ``-B 1``; all solvers can.
-        None: free with the three solvers that can, penalised with those of structured machines, and ``notes_`` says so.
+        changes nothing); that takes ``solver="auto"``, ``"coordinate_ascent"``, ``"interior_point"`` or
+        ``"block_ascent"``. True: they are the weights of a constant feature, penalised like the others, as LIBLINEAR
+        does with ``-B 1``; all solvers can. None: free with the solvers that can, penalised with those of structured
+        machines, and ``notes_`` says so.
     intercept_scaling : float, default=1.0
         Of penalised intercepts alone: value of the constant feature; larger values penalise them less.
     class_weight : dict, "balanced" or None, default=None
@@ -83,10 +84,12 @@ class MulticlassSVM(Classifier, MarginEstimator):
         Seconds of solving, looked at within passes too; the pass of the certificate comes on top.
     solver : str or solver object, default="auto"
         ``"coordinate_ascent"``: cheap passes, for many rows; ``"interior_point"``: a few dozen iterations whatever
-        ``C`` and the scales, for up to some thousand weights; ``"auto"`` begins with the first and goes over to the
-        second where that is the shorter way. The solvers of structured machines: ``"frank_wolfe"``, ``"n_slack"``,
-        ``"one_slack"``, ``"averaged_perceptron"``, ``"perceptron"``, ``"bundle"``, ``"gradient_descent"``,
-        ``"subgradient"``, ``"pegasos"``.
+        ``C`` and the scales, for up to some thousand weights; ``"block_ascent"``: where features outnumber rows, or are
+        thousands, and many rows are nearly equal or ``C`` is large
+        (:mod:`maxmargin.solvers.linear.multiclass_block_ascent`); ``"auto"`` begins with the first, gives the last
+        turns there, and goes over to the second where that is the shorter way. The solvers of structured machines:
+        ``"frank_wolfe"``, ``"n_slack"``, ``"one_slack"``, ``"averaged_perceptron"``, ``"perceptron"``, ``"bundle"``,
+        ``"gradient_descent"``, ``"subgradient"``, ``"pegasos"``.
     n_jobs : int, optional
         Threads for evaluations of the structured solvers; the model does not depend on it.
     random_state : int or RandomState, optional
@@ -481,9 +484,13 @@ def solvers_by_rows() -> dict[str, Any]:
     """The solvers that are for this machine alone."""
     from .solvers.linear.automatic import Automatic
     from .solvers.linear.crammer_singer import CrammerSinger
+    from .solvers.linear.multiclass_block_ascent import MulticlassBlockAscent
     from .solvers.linear.multiclass_interior_point import MulticlassInteriorPoint
 
-    return {"auto": Automatic(), "coordinate_ascent": CrammerSinger(), "interior_point": MulticlassInteriorPoint()}
+    return {
+        "auto": Automatic(), "coordinate_ascent": CrammerSinger(), "interior_point": MulticlassInteriorPoint(),
+        "block_ascent": MulticlassBlockAscent(),
+    }  # fmt: skip
 
 
 def _by_rows(solver: Any) -> bool:

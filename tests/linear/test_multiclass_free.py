@@ -13,6 +13,7 @@ from scipy.optimize import linprog
 from maxmargin.solvers.linear.automatic import Automatic
 from maxmargin.solvers.linear.biases import balanced, stationary
 from maxmargin.solvers.linear.crammer_singer import CrammerSinger, MulticlassTask
+from maxmargin.solvers.linear.multiclass_block_ascent import MulticlassBlockAscent
 from maxmargin.solvers.linear.multiclass_free import best_biases, better_biases, objective_at_zero
 from maxmargin.solvers.linear.multiclass_interior_point import MulticlassInteriorPoint
 from maxmargin.solvers.linear.rows import Rows
@@ -23,7 +24,7 @@ from solvers.enumeration import multiclass_case
 Reals = NDArray[np.float64]
 SOLVERS: dict[str, Any] = {
     "coordinate_ascent": CrammerSinger(), "no shrinking": CrammerSinger(shrinking=False),
-    "interior_point": MulticlassInteriorPoint(), "auto": Automatic(),
+    "interior_point": MulticlassInteriorPoint(), "block_ascent": MulticlassBlockAscent(block=10), "auto": Automatic(),
 }  # fmt: skip
 COSTS = {"zero_one": 1.0 - np.eye(3), "costs": np.array([[0, 1, 3], [2, 0, 0.5], [1, 1, 0]])}
 RNG = np.random.default_rng(2)

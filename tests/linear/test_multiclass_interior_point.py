@@ -97,7 +97,7 @@ def test_bounds_are_true_at_a_large_C(C: float) -> None:
         assert certificate.primal >= exact.dual * (1 - 1e-7)
 
 
-@pytest.mark.parametrize("solver", ["auto", "coordinate_ascent", "interior_point"])
+@pytest.mark.parametrize("solver", ["auto", "coordinate_ascent", "interior_point", "block_ascent"])
 @pytest.mark.parametrize("kind", ["weight", "row", "C", "costs"])
 def test_tiny_beside_large(solver: str, kind: str) -> None:
     """A step of a row is then far beyond its simplex."""

@@ -164,7 +164,7 @@ def test_the_table_has_the_names_that_estimators_know() -> None:
     structured = set(StructuredSVM(None)._solver_names())
     assert (
         names_in_column(2)
-        == structured | {"coordinate_ascent", "interior_point"}
+        == structured | {"coordinate_ascent", "interior_point", "block_ascent"}
         == set(MulticlassSVM()._solver_names())
     )
     perceptrons = {"perceptron", "averaged_perceptron"}

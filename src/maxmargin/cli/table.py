@@ -76,7 +76,7 @@ _DUAL = (
     *("block_smo", "projected_gradient"),
 )
 MACHINE_SOLVERS = ("auto", *_DUAL, *_FIRST_ORDER, *_PERCEPTRONS)
-FREE_SOLVERS = ("auto", "coordinate_ascent", "interior_point")  # of Crammer-Singer
+FREE_SOLVERS = ("auto", "coordinate_ascent", "interior_point", "block_ascent")  # of Crammer-Singer
 _PAIR_SOLVERS = ("auto", "newton", *_FIRST_ORDER)
 _HINGES = ("hinge", "squared_hinge")
 
@@ -115,7 +115,7 @@ _CRAMMER_SINGER = {
     "multi_class": ("crammer-singer",),
     "intercept": ("free", "penalized", "none"),
     "class_weight": _ANY,
-    "solver": (*_STRUCTURED_SOLVERS, "coordinate_ascent", "interior_point"),
+    "solver": (*_STRUCTURED_SOLVERS, *FREE_SOLVERS[1:]),
 }
 _REGRESSOR = {
     **_MACHINE,

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .linear.coordinate_ascent import CoordinateAscent
     from .linear.crammer_singer import CrammerSinger
     from .linear.interior_point import InteriorPoint
+    from .linear.multiclass_block_ascent import MulticlassBlockAscent
     from .linear.multiclass_interior_point import MulticlassInteriorPoint
     from .linear.newton import Newton
     from .n_slack import NSlack
@@ -43,6 +44,7 @@ __all__ = [
     "InteriorPoint",
     "KernelInteriorPoint",
     "KernelNewton",
+    "MulticlassBlockAscent",
     "MulticlassInteriorPoint",
     "NSlack",
     "Newton",
@@ -68,6 +70,7 @@ _HOME_OF = {
     "InteriorPoint": "linear.interior_point",
     "KernelInteriorPoint": "kernel.interior_point",
     "KernelNewton": "kernel.newton",
+    "MulticlassBlockAscent": "linear.multiclass_block_ascent",
     "MulticlassInteriorPoint": "linear.multiclass_interior_point",
     "NSlack": "n_slack",
     "Newton": "linear.newton",

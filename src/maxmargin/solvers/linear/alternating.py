@@ -64,7 +64,7 @@ class Alternating(Run):
         over = self.work >= self.until or self.passes_left <= self.least_left
         if over and not self._goes_on():
             self._turn()
-        self.run.passes_left = self.passes_left
+        self.run.passes_left, self.run.at_once = self.passes_left, self.at_once
         step = self.run.advance()
         # steps of a pass over all rows, or of several, say nothing of their cost
         cost = float(step.passes) if step.work == 1.0 else step.work

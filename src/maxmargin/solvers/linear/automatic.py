@@ -29,6 +29,7 @@ from .coordinate_ascent import CoordinateAscent
 from .crammer_singer import CrammerSinger, MulticlassTask
 from .following import following
 from .interior_point import InteriorPoint
+from .multiclass_block_ascent import MulticlassBlockAscent
 from .multiclass_interior_point import MulticlassInteriorPoint
 from .newton import Newton, has_cheap_matrix
 from .normal_equations import passes_for_matrix
@@ -43,8 +44,9 @@ _ITERATIONS = 25
 # passes of coordinate ascent, evaluations included, where there is another way: whatever is believed
 _LAST = 900
 _WIDEST = 4000
-# see multiclass_first_look; no more passes than leave enough for either way
-_TRIED, _TRIED_MOST = 0.25, 500
+# of several classes: see multiclass_first_look; passes before blocks of rows have a turn, and after that before the
+# interior point method; all together leave enough for it
+_TRIED, _TRIED_MOST, _WITH_BLOCKS = 0.25, 500, 300
 # when shrunk rows are taken back the gap jumps for a pass or two: later on, one slow look does not decide
 _IN_A_ROW, _EARLY = 3, 32
 _LESS = 0.99
@@ -84,10 +86,7 @@ class Automatic:
     def start(self, task: LinearTask | MulticlassTask) -> Run:
         """Begin a run."""
         if isinstance(task, MulticlassTask):
-            budget = multiclass_in_passes(task)
-            return Switching(
-                task, CrammerSinger(), MulticlassInteriorPoint(), budget, first_look=multiclass_first_look(task, budget)
-            )
+            return _of_classes(task)
         if isinstance(task.terms, Terms):
             return _beside_a_fit(task) if task.moved else _usual(task)
         if task.terms.smooth and type(task.terms.loss) not in (Logistic, Exponential):
@@ -103,6 +102,29 @@ def _beside_a_fit(task: LinearTask) -> Run:
     if task.terms.smooth and has_cheap_matrix(task.rows) and task.warm.solver != InteriorPoint().name:
         return Switching(task, Newton(), InteriorPoint(), interior_point_in_passes(task), _NEAR)
     return following(task, _usual)
+
+
+@dataclass(frozen=True)
+class _Turns:
+    """Of several classes: coordinate ascent, and blocks of rows by turns where that takes long."""
+
+    @property
+    def name(self) -> str:
+        """That of the one that begins."""
+        return CrammerSinger().name
+
+    def start(self, task: MulticlassTask) -> Run:
+        """Begin a run."""
+        return Alternating(task, [CrammerSinger(), MulticlassBlockAscent()], _SWEEPS.reason, _TRIED_MOST)
+
+
+def _of_classes(task: MulticlassTask) -> Run:
+    """Of several classes: blocks of rows where features outnumber rows, or are more than a matrix may have."""
+    budget = multiclass_in_passes(task)
+    if budget == math.inf:
+        return _Turns().start(task)
+    first = _Turns() if task.rows.shape[0] < task.rows.shape[1] else CrammerSinger()
+    return Switching(task, first, MulticlassInteriorPoint(), budget, first_look=multiclass_first_look(task, budget))
 
 
 def _usual(task: LinearTask) -> Run:
@@ -157,6 +179,7 @@ class Switching(Run):
         else:
             self.run = first.start(task)
             self.label, self.reason = first.name, told.reason
+            self._tell_turns()
         self.optimism, self.cheap_passes = self.run.optimism, self.run.cheap_passes
         self.progress = Progress()  # of the first one
         self.slow = self.looks = 0
@@ -170,6 +193,7 @@ class Switching(Run):
         step = self.run.advance()
         if self.label == self.second.name:
             return step
+        self._tell_turns()
         progress = self.progress
         progress.add(step)
         done = progress.passes
@@ -183,6 +207,11 @@ class Switching(Run):
         if last or progress.work >= self.budget or self.slow >= (1 if done < _EARLY else _IN_A_ROW):
             self._switch(remaining)
         return step
+
+    def _tell_turns(self) -> None:
+        """Whose turn it is, where several have turns."""
+        if isinstance(self.run, Alternating):
+            self.label, self.reason = self.run.label, self.run.reason
 
     def _switch(self, remaining: float) -> None:
         task = self.task
@@ -209,7 +238,11 @@ class Switching(Run):
         )
 
     def change_way(self) -> bool:
-        if self.label == self.second.name or self.budget == math.inf:
+        if self.label == self.second.name:
+            return False
+        if self.run.change_way():
+            return True
+        if self.budget == math.inf:
             return False
         self._switch(math.inf)
         return True
@@ -257,11 +290,12 @@ def multiclass_first_look(task: MulticlassTask, budget: float) -> int:
     """From which pass on slow progress is believed, of several classes; the other way costs ``budget`` of them.
 
     Leaps between the passes end suddenly where features outnumber rows, and before that the gap may stand still for
-    hundreds of passes: what is left of them no rate tells, so a share of what the other way costs is spent to see.
+    hundreds of passes: what is left of them no rate tells, so a share of what the other way costs is spent to see. It
+    costs a hundred times what blocks of rows do there, most often: these have had a turn by then (measured on texts).
     """
     n, d = task.rows.shape
     if n < d:
-        return int(max(_FIRST_LOOK, min(_TRIED * budget, _TRIED_MOST)))
+        return int(max(_FIRST_LOOK, min(_TRIED * budget, _TRIED_MOST + _WITH_BLOCKS)))
     # by then leaps have shown what they bring, at a quarter of what the other way costs
     return LATE if budget > MOST else _FIRST_LOOK
 
