@@ -37,6 +37,7 @@ PROBLEMS: dict[str, tuple[float, str, float]] = {
     "near_copies": (1e4, "hinge", 0.5),
     "digits": (1.0, "crammer_singer", 0.5),
     "zipf_multiclass": (1.0, "crammer_singer", 0.5),
+    "near_copies_multiclass": (1e4, "crammer_singer", 0.5),
 }
 # seconds to a relative gap, for the rows where no peer arrives
 LIMITS = {"regression100": ((1e-3, 3.0), (1e-6, 10.0))}
@@ -60,17 +61,18 @@ def load(problem: str) -> tuple[Any, Any]:
         X = sp.random(2000, 8000, density=0.005, random_state=rng, format="csr")
         y = np.where(X @ rng.normal(size=8000) + 0.05 * rng.normal(size=2000) > 0, 1.0, -1.0)
         return sp.vstack([X, X[:100]]).tocsr(), np.append(y, -y[:100])
-    if problem == "near_copies":  # texts of thirty words by Zipf's law, in pairs that differ by a word in twenty
+    if problem.startswith("near_copies"):  # texts of thirty words by Zipf's law, each with some that differ by a few
         import scipy.sparse as sp
         from sklearn.preprocessing import normalize
 
         rng = np.random.default_rng(0)
         chance = 1.0 / np.arange(1, 20_001) ** 1.1
-        words = np.repeat(rng.choice(20_000, size=(2000, 30), p=chance / chance.sum()), 2, axis=0)
+        alike = 2 if problem == "near_copies" else 8
+        words = np.repeat(rng.choice(20_000, size=(4000 // alike, 30), p=chance / chance.sum()), alike, axis=0)
         words = np.where(rng.random(words.shape) < 0.05, rng.integers(20_000, size=words.shape), words)
         X = sp.csr_matrix((np.ones(words.size), (np.repeat(np.arange(4000), 30), words.ravel())), (4000, 20_000))
         X.sum_duplicates()
-        return normalize(X), rng.choice([-1.0, 1.0], 4000)
+        return normalize(X), rng.choice([-1.0, 1.0], 4000) if alike == 2 else rng.integers(5, size=4000)
     if problem == "digits":
         from sklearn.datasets import load_digits
 

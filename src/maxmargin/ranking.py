@@ -78,7 +78,7 @@ class SVMRanker(MarginEstimator):
     """Linear ranking SVM with a certificate.
 
     Minimises ``1/2 |w|^2 + C sum_q s_q sum_(a, b) v_a v_b (1 - <w, x_a - x_b>)_+`` (or the square of the bracket) over
-    the pairs of documents of one query with ``y_a > y_b``; equal grades give no pair. Pairs are never listed: a query
+    the pairs of documents of one query with ``y_a > y_b``; equal grades give no pair. Pairs need not be listed: a query
     of ``m`` documents costs ``O(m log m)``. The prediction is the score ``<w, x>``; there is no intercept, which would
     change no order.
 
@@ -103,7 +103,9 @@ class SVMRanker(MarginEstimator):
         Seconds of solving; with ``C=inf`` as ``max_passes``.
     solver : str or solver object, default="auto"
         ``"newton"`` is Newton's method on a smoothed hinge (:mod:`maxmargin.solvers.ranking.newton`), and ``"auto"``
-        goes on with ``"bundle"`` where that is slow or stands still; ``solver_reason_`` says why;
+        goes on with ``"bundle"`` where that is slow or stands still, and where that stands still, as of unscaled
+        features with a large ``C``, with the interior point method on a list of the pairs if they are few
+        (:mod:`maxmargin.solvers.ranking.listed`); ``solver_reason_`` says why;
         ``"one_slack"`` is the cutting planes of SVM-rank, and ``"bundle"`` looks for better places for them
         (:mod:`maxmargin.solvers.bundle`); ``"gradient_descent"``, ``"subgradient"`` and ``"pegasos"`` are first-order
         methods, of which the stochastic ones take one query for one example. Of :meth:`fit_comparisons`, and of the

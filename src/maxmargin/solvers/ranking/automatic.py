@@ -7,20 +7,24 @@ different scales, or with a large ``C``, it may take thousands, or end in roundi
 Where ``C`` is so large that slacks at the optimum are less than the rounding of scores, neither has digits for them. If
 weights ``v`` put all pairs in order by then, and ``|v|^2`` is at most the smallest ``c_p`` of a pair, the answer is the
 hard margin (exact penalty): multipliers at its optimum add up to no more than ``|v|^2``, so none is at its bound.
+
+Where both stand still, as on unscaled features with a large ``C``, and pairs are few, they are listed (:mod:`.listed`).
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base import Run
+from ..base import Run, Step
 from ..bundle import Bundle
 from ..hard_margin import scaled_to_margins
 from ..linear.automatic import First, Switching
 from .hard import HardRanking, WorkingSet
+from .listed import ListedPairs, can_list
 from .newton import TruncatedNewton
 from .task import RankingTask
 
@@ -52,6 +56,24 @@ class Automatic:
 
 
 class _AfterNewton(Switching):
+    def advance(self) -> Step:
+        step = super().advance()
+        step.settled = step.settled and not self._list_pairs()
+        return step
+
+    def change_way(self) -> bool:
+        return super().change_way() or self._list_pairs()
+
+    def _list_pairs(self) -> bool:
+        """Go over to the interior point method on all pairs, if they are few enough."""
+        last = ListedPairs()
+        if self.label in (TruncatedNewton().name, last.name) or not can_list(self.task):
+            return False
+        self.second = last
+        super()._switch(math.inf)
+        self.reason = f"the methods without a list of pairs stand still ({_NEWTON.slow})"
+        return True
+
     def _switch(self, remaining: float) -> None:
         most = int(min(self.passes_left, _PASSES))
         hard = _hard_margin(self.task, self.run.weights(), most)
