@@ -15,6 +15,7 @@ from linear.test_block_ascent import texts
 from maxmargin import MulticlassSVM
 from maxmargin.solvers import MulticlassBlockAscent, MulticlassInteriorPoint
 from maxmargin.solvers.linear.crammer_singer import MulticlassTask
+from maxmargin.solvers.linear.multiclass_block_ascent import BlocksRun
 from maxmargin.solvers.linear.rows import Rows
 from maxmargin.solvers.loop import Result, run_to_tolerance
 from maxmargin.status import Status
@@ -70,6 +71,30 @@ def test_rows_of_zeros_and_rows_alike(C: float) -> None:
     other = MulticlassTask(Rows(rows), Y, COSTS["costs"], C, WEIGHT, 1e-9, np.random.default_rng(0))
     exact = run_to_tolerance(other, MulticlassInteriorPoint()).certificate
     assert exact.dual * (1 - 1e-9) <= result.certificate.primal <= exact.primal * (1 + 2e-6)
+
+
+def test_a_block_of_a_single_row() -> None:
+    """All others are at their optimum: this one has to get there too."""
+    rows, y = np.eye(4)[:, :3], np.array([0, 1, 2, 0])
+    weight = np.array([1e-3, 1e-3, 1.0, 1e-3])
+    task = MulticlassTask(Rows(rows), y, COSTS["costs"], 1.0, weight, 1e-10, np.random.default_rng(0))
+    run = MulticlassBlockAscent(2).start(task)
+    assert isinstance(run, BlocksRun)
+    for _ in range(20):
+        run.advance()
+        np.testing.assert_allclose(run.W.T, task.weights_of(run.a), atol=1e-12)
+    assert run_to_tolerance(task, MulticlassBlockAscent(2)).certificate.status is Status.CONVERGED
+
+
+@pytest.mark.parametrize("intercept", EACH_INTERCEPT)
+@pytest.mark.parametrize(("C", "tol"), [(1e6, 1e-6), (1e10, 1e-3)])
+def test_rounding_of_a_large_C_does_not_add_up(C: float, tol: float, intercept: str) -> None:
+    """The dual variable of the truth has no digits for what goes from it to the others."""
+    rng = np.random.default_rng(0)
+    rows, y = rng.normal(size=(12, 60)), np.arange(12) % 4
+    options: dict[str, Any] = {"tol": tol, "max_passes": 300} | EACH_INTERCEPT[intercept]
+    model = MulticlassSVM(C, solver="block_ascent", **options).fit(rows, y)
+    assert model.certificate_.status is Status.CONVERGED
 
 
 @pytest.mark.parametrize("intercept", EACH_INTERCEPT)

@@ -127,7 +127,7 @@ class BlocksRun(CrammerSingerRun):
         self.products.fill_block(block, block, products)
         # class by class: rows follow one another then
         scores, old = np.ascontiguousarray(g[block].T), self.a[block]
-        new = np.ascontiguousarray(old.T)
+        new = np.array(old.T, order="C")  # a copy of a single row too
         each = _OF_MOVE * q + 2.0 * classes
         goal = max(_FRACTION * float(self.violation[block].max()), _ROUNDING * float(np.abs(scores).max()))
         moves, looks, left = 0, 0, _MOVES * q
@@ -140,9 +140,12 @@ class BlocksRun(CrammerSingerRun):
                     break
                 task.deadline.check()
         finally:
-            change = old - new.T
+            change, truth = old - new.T, (np.arange(q), task.target[block])
             self.a[block] = new.T
             self.state[GAIN] -= float((change * task.costs[task.target[block]]).sum())
+            # not the difference for the truth, which at a large C would be rounding
+            change[truth] = 0.0
+            change[truth] = -change.sum(1)
             moved = some_rows(rows, block).combined(change)
             self.W += moved if rows.sparse else moved.T
         return self.products.operations - before + each * moves + 2.0 * classes * looks
