@@ -152,7 +152,20 @@ class BlocksRun(CrammerSingerRun):
 
 
 class FreeBlocksRun(BlocksRun, FreeRun):
-    """The same with free intercepts, which are multipliers."""
+    """The same with free intercepts: multipliers, which move once as many rows had a turn as violate optimality.
+
+    After each step they would move against what rows that have not been asked cannot answer, for ever faster.
+    """
+
+    def __init__(self, block: int, task: MulticlassTask) -> None:
+        super().__init__(block, task)
+        self.asked, self.moved = 0, np.zeros(len(task.costs))
+
+    def _move_shift(self, excess: Reals) -> Reals:
+        self.asked += len(self.worked)
+        if self.asked >= np.count_nonzero(self.violation > 0.0):
+            self.asked, self.moved = 0, super()._move_shift(excess)
+        return self.moved
 
 
 @compiled
