@@ -35,17 +35,19 @@ class Alternating(Run):
         Why the first one is taken.
     least : int
         Passes that the first one has whatever its progress.
+    first : float
+        Work of the first turn of another one, over all before it.
     """
 
     task: Any
 
-    def __init__(self, task: Any, solvers: list[Solver], reason: str, least: int = 0) -> None:
+    def __init__(self, task: Any, solvers: list[Solver], reason: str, least: int = 0, first: float = _FIRST) -> None:
         ended = [solver for solver in solvers if task.warm is not None and task.warm.solver == solver.name]
         self.solvers = ended + [solver for solver in solvers if solver not in ended]
         self.surest = solvers[-1]
         if ended:
             reason, least = "the fit that this one begins with ended with it", 0
-        self.task, self.reason, self.least = task, reason, least
+        self.task, self.reason, self.least, self.first = task, reason, least, first
         self.runs: list[Run] = [self.solvers[0].start(task)]
         self.at = 0  # whose turn it is
         self.label = self.solvers[0].name
@@ -109,7 +111,7 @@ class Alternating(Run):
             )
         # The passes of the surest method are few and dear: those of the others bound the work of all.
         surest = self.solvers[self.at] is self.surest
-        self.until = self.work + (_FIRST if begins else _NEXT) * (self.others if surest else self.work)
+        self.until = self.work + (self.first if begins else _NEXT) * (self.others if surest else self.work)
         free = surest or self.passes_left == math.inf
         self.least_left = -math.inf if free else (1.0 - _PART) * self.passes_left
         self.label = self.solvers[self.at].name
