@@ -568,3 +568,24 @@ def test_features_too_small_for_the_kernel() -> None:
     X, y = separable(0)
     with pytest.raises(DataError, match="gamma=inf: .*; scale X up, or give a smaller gamma"):
         HardMarginSVM(kernel="rbf").fit(1e-160 * X, y)
+
+
+@pytest.mark.parametrize("solver", ["auto", "coordinate_ascent"])
+def test_rows_left_out_of_the_passes_are_looked_at_again(solver):
+    """Coordinate ascent leaves rows out; each evaluation is to take those back that the weights violate."""
+    X, y = np.array([[0.6, -0.9], [0.3, 0.7], [-0.5, -1.0], [1.2, 0.3]]), [1, 1, -1, 1]
+    expected = optimum(X, np.array(y), "free")[0]
+    for seed in range(30):
+        model = HardMarginSVM(solver=solver, tol=1e-6, random_state=seed).fit(X, y)
+        assert model.certificate_.status is Status.CONVERGED, seed
+        assert model.certificate_.primal == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("solver", ["auto", "projected_gradient", "block_ascent", "active_set", "gradient_descent"])
+def test_the_solver_keeps_to_the_limit_of_passes(solver):
+    X, y = separable(3, n=60)
+    for most in (3, 5, 9):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model = HardMarginSVM(solver=solver, tol=1e-12, max_passes=most, random_state=0).fit(X, y)
+        assert model.certificate_.passes <= most

@@ -25,6 +25,7 @@ from .base import Run, Step
 from .kernel.factor import linear_task_of
 from .kernel.task import KernelTask
 from .linear.task import LinearTask
+from .oracle import Evaluation
 
 __all__ = ["HardMargin", "scaled_to_margins"]
 
@@ -82,7 +83,19 @@ class _HardRun(Run):
         return self.inner.reason
 
     def advance(self) -> Step:
+        self.inner.passes_left, self.inner.at_once = self.passes_left, self.at_once
         return self.inner.advance()
+
+    def change_way(self) -> bool:
+        return self.inner.change_way()
+
+    def evaluate(self, w: Reals) -> Evaluation:
+        """As posed; the other run looks at its own weights, which may need rows that it has left out."""
+        if w is self.point:
+            self.inner.evaluate(self.inner.weights())
+            self.owed, self.inner.owed = self.inner.owed, 0
+        found: Evaluation = self.task.evaluate(w)
+        return found
 
     def weights(self) -> Reals:
         return self.point
