@@ -149,8 +149,8 @@ def test_two_rows_that_contradict_each_other_go_to_their_bounds() -> None:
 def test_where_nothing_is_free_to_move_there_is_no_leap() -> None:
     leaps, rows = Leaps(), Rows(np.ones((20, 10)))
     assert leaps.products(0, 0, rows, 10, np.inf) == 0
-    assert leaps.products(11, 11, rows, 10, np.inf) == 0
-    assert leaps.products(5, 11, rows, 10, np.inf) == 0  # rows of several classes have several free variables
+    assert leaps.products(20, 101, rows, 10, np.inf) == 0
+    assert leaps.products(5, 101, rows, 10, np.inf) == 0  # rows of several classes have several free variables
     assert leaps.products(10, 10, rows, 10, np.inf) > 0
     assert leaps.products(10, 10, rows, 10, 2.0) == 0
 
@@ -399,3 +399,14 @@ def test_leaps_are_waited_for_where_features_outnumber_rows(C: float) -> None:
         assert model.certificate_.status is Status.CONVERGED
         assert model.solver_ == "coordinate_ascent"
         assert model.certificate_.passes < 200
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_few_rows_of_fewer_features_need_them_too(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(12, 2)) * [1.0, 30.0], np.where(rng.random(12) < 0.5, 1, -1)
+    options: dict[str, Any] = dict(C=100.0, loss="squared_hinge", tol=1e-6, random_state=0)
+    model = SVMClassifier(solver="coordinate_ascent", max_passes=1000, **options).fit(X, y)
+    assert model.certificate_.status is Status.CONVERGED
+    expected = SVMClassifier(solver="newton", **options).fit(X, y).certificate_.primal
+    assert model.certificate_.primal == pytest.approx(expected, rel=2e-6)

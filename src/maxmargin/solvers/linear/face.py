@@ -4,8 +4,9 @@ Where rows depend on one another, or contradict each other, and ``C`` is large, 
 go on without end. By then most variables have found the bound that they stay at, and along the others, the face of the
 box on which the point lies, the dual is a quadratic of which conjugate gradients find the maximum in a few dozen
 products; where a factor of its matrix costs no more than these would, it leads them there at once. The way is projected
-back onto the box; passes after it find the next face. Free variables must be no more than weights. Source: Moré and
-Toraldo (SIAM Journal on Optimization 1991), algorithm GPCG, with coordinate ascent in the place of gradient projection.
+back onto the box; passes after it find the next face. Free variables must be no more than weights, or few. Source: Moré
+and Toraldo (SIAM Journal on Optimization 1991), algorithm GPCG, with coordinate ascent in the place of gradient
+projection.
 Memory beyond that of coordinate ascent: a few numbers for each free variable and feature, a copy of the rows with free
 variables where rows are sparse, and a matrix of the free variables where one is factored.
 """
@@ -37,6 +38,9 @@ _TRIES, _SHORTER, _SUFFICIENT = 10, 0.25, 0.1
 # number of products (measured on texts, digits, and rows that contradict each other: of 2 to 16 passes between them and
 # shares up to a half none is better everywhere)
 _FIRST, _BETWEEN, _SHARE, _LEAST = 32, 8, 0.125, 30
+# free variables that are few however few the weights are (measured on 400 sets of up to 14 rows, scaled at random, with
+# C from 1e-4 to 1e4: within 3,000 passes 57 did not come to a gap of 1e-6 without, 10 do not with it)
+_FEW = 100
 
 
 class Face(Protocol):
@@ -96,10 +100,10 @@ class Leaps:
 
         A product reads the rows chosen as a pass does, and goes over the features besides. Where free variables are
         more than weights, most of them have not found their bounds yet, and passes do that sooner (measured on a9a and
-        on digits).
+        on digits). Of few that does not count: on small sets of unscaled rows passes alone may go on for ever.
         """
         self._next = self._cost + self._wait
-        if not 0 < free <= n_weights:
+        if not 0 < free <= max(n_weights, _FEW):
             return 0
         self._share = chosen / rows.shape[0] + rows.shape[1] / max(rows.entries, 1)
         left = (passes_left - 2.0) / self._share - _TRIES  # a look at where it ends, and some room
