@@ -758,3 +758,34 @@ def test_a_loss_too_steep_for_the_grid_is_told_of_it() -> None:
 def test_a_grid_of_another_kind_is_refused(grid: Any) -> None:
     with pytest.raises(ValueError, match="grid must be two numbers around 0, not"):
         CustomLoss(*HINGE, grid=grid)
+
+
+def test_functions_of_a_users_may_write_into_what_they_get() -> None:
+    def value(t: Any) -> Any:
+        t *= -1.0
+        t += 1.0
+        return np.maximum(t, 0.0, out=t)
+
+    def slope(t: Any) -> Any:
+        t[:] = np.where(t < 1.0, -1.0, 0.0)
+        return t
+
+    writing, plain, t = CustomLoss(value, slope), custom_hinge(), T.copy()
+    np.testing.assert_array_equal(writing.value(t), plain.value(T))
+    np.testing.assert_array_equal(writing.derivative(t), plain.derivative(T))
+    np.testing.assert_array_equal(t, T)
+
+
+@pytest.mark.parametrize("method", ["value", "derivative"])
+def test_methods_of_a_class_may_not(method: str) -> None:
+    class Writing(OwnHinge):
+        pass
+
+    def written(self: Any, t: Any) -> Any:
+        answer = getattr(OwnHinge, method)(self, t)
+        np.copyto(t, answer)
+        return answer
+
+    setattr(Writing, method, written)
+    with pytest.raises(DataError, match="writes into the array that it gets; work on a copy of it"):
+        margin_loss(Writing())

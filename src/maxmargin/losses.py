@@ -563,6 +563,22 @@ def _check_own(loss: MarginLoss) -> None:
             f"loss {name!r}: the conjugate of the slope {slope[k]:g} is {found[k]:g}, but value and slope at {t[k]:g} "
             f"make it {right[k]:g}"
         )
+    _check_writes(loss, t, slope)
+
+
+def _check_writes(loss: MarginLoss, t: Reals, slope: Reals) -> None:
+    """Refuse methods that write into what they get: solvers give them their own arrays."""
+    asked = {"value": (loss.value, t), "slope": (loss.derivative, t), "conjugate": (loss.conjugate, slope)}
+    if loss.smooth:
+        asked["bend"] = loss.curvature, t
+    for what, (function, asked_at) in asked.items():
+        given = asked_at.copy()
+        with np.errstate(over="ignore", invalid="ignore"):
+            function(given)
+        if not np.array_equal(given, asked_at):
+            raise DataError(
+                f"loss {_name_of(loss)!r}: the {what} writes into the array that it gets; work on a copy of it"
+            )
 
 
 @lru_cache(maxsize=16)
@@ -681,7 +697,7 @@ def _answers(function: Callable[[Reals], Any], t: ArrayLike, name: str, what: st
     t = _reals(t)
     with np.errstate(over="ignore", invalid="ignore"):  # what is no number is refused
         try:
-            answer = function(t.reshape(-1))
+            answer = function(t.reshape(-1).copy())  # it may write into what it gets
         except DataError:
             raise
         except (TypeError, ValueError) as error:
