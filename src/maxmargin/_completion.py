@@ -52,7 +52,7 @@ class Completion:
     def __init__(self, structure: Any, tokens: Tokens, given: GivenLabels, decode: Callable[..., Any]) -> None:
         self._structure, self._tokens, self._flat, self._decode = structure, tokens, given.flat, decode
         self.candidates = given.candidates()
-        if self.candidates.all():
+        if self.candidates.all() and (self._flat < 0).all():  # of one label alone, every token may have all
             raise DataError("no label is known: there is nothing to learn from")
         if structure.restricted:
             for i in np.flatnonzero(np.diff(tokens.start)).tolist():

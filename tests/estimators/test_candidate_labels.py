@@ -162,6 +162,13 @@ def test_sets_that_say_nothing_or_contradict(y: Any, message: str, parameters: A
     assert "\n" not in str(caught.value)
 
 
+def test_one_label_that_is_known_in_places_is_enough() -> None:
+    for y in ([["P", None]], [[{"P"}, None]]):
+        assert SequenceSVM(random_state=0).fit([[["a"], ["b"]]], y).predict([[["b"]], []]) == [["P"], []]
+    with pytest.raises(DataError, match="no label is known"):  # two labels, and every token may have both
+        SequenceSVM().fit([[["a"], ["b"]]], [[{"P", "Q"}, None]])
+
+
 def test_weights_of_sequences_with_sets_are_copies() -> None:
     weight = [1, 0, 1, 2, 1, 1]
     weighted = SequenceSVM(**TIGHT).fit(X, SETS, weight)
