@@ -136,11 +136,23 @@ def test_trees_are_evaluated_as_they_are_learned(run: Run, ok: Run, folder: Path
 
 def test_trees_without_words_are_named(run: Run, ok: Run, trees: str) -> None:
     ok("train", trees, "-o", "m")
-    Path("empty.mrg").write_text(TREES + "(S (NP-SBJ (-NONE- *)))\n")
+    Path("empty.mrg").write_text(TREES + "\n(S\n  (NP-SBJ (-NONE- *)))\n")  # the number is that of its first line
     for argv in (("train", "empty.mrg", "-o", "m2", "-q"), ("evaluate", "m", "empty.mrg")):
         outcome = run(*argv)
         assert outcome.status == 2
-        assert outcome.error == "empty.mrg: tree 2 has no words: (S (NP-SBJ (-NONE- *)))"
+        assert outcome.error == "empty.mrg:4: the tree has no words: '(S (NP-SBJ (-NONE- *)))'"
+
+
+def test_sentences_outside_the_grammar_are_told_of(run: Run, ok: Run) -> None:
+    Path("t.mrg").write_text("(X (UH oh))\n(Y (UH ah))\n")
+    ok("train", "t.mrg", "-o", "m", "-q")
+    told = "1 of 2 sentences outside the grammar, first sentence 2: it got its best partial analysis"
+    outcome = ok("predict", "m", "-", stdin="oh\noh ah\n")
+    assert outcome.out.splitlines()[1].startswith("(ROOT ")
+    assert f"<stdin>: {told}" in outcome.err
+    assert "outside the grammar" not in ok("predict", "m", "-", stdin="oh\n").err
+    Path("more.mrg").write_text("(X (UH oh))\n(X (UH oh) (UH ah))\n")
+    assert f"more.mrg: {told}" in ok("evaluate", "m", "more.mrg").err
 
 
 def test_a_score_is_that_of_cleaned_trees() -> None:

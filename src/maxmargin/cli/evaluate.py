@@ -70,6 +70,8 @@ def _of_model(args: Namespace, source: Input, voice: Voice) -> tuple[Task, Any, 
                 raise fault
             true.append(examples.y)
             predicted.extend(task.predict(model, examples))
+            if missing := task.what_is_partial(model):
+                voice.note(f"{source.name}: {missing}")
     return task, model, joined(true), predicted
 
 

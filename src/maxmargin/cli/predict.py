@@ -44,6 +44,8 @@ def run(args: Namespace) -> int:
             if reason := task.why_strange(model, examples):
                 voice.note(f"{source.name}: {reason}")
             task.answer(out, model, examples, settings, args)
+            if missing := task.what_is_partial(model):
+                voice.note(f"{source.name}: {missing}")
     return 0
 
 

@@ -126,6 +126,10 @@ class Task(ABC):
         """Predict and write, as the options of ``predict`` say."""
         self.write(stream, examples, self.predict(model, examples), settings)
 
+    def what_is_partial(self, model: Any) -> str:
+        """What the model could not give in full in its last prediction, or nothing."""
+        return ""
+
     @abstractmethod
     def write(
         self, stream: IO[str], examples: Examples, predictions: Sequence[Any], settings: Mapping[str, Any]

@@ -8,11 +8,12 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..data.brackets import Tree, read_trees, write_trees
+from ..data.brackets import Tree, numbered_trees, write_trees
 from ..data.text import Lines
-from ..errors import DataError, FileFormatError, shorten
+from ..errors import FileFormatError, shorten
 from ..metrics import bracket_scores
 from .inputs import looks_like_trees
+from .messages import counted
 from .tasks import Examples, Task
 from .weights import strongest
 
@@ -57,15 +58,27 @@ class TreeTask(Task):
 
     def written(self, source: Input, settings: Mapping[str, Any]) -> list[Tree]:
         """Trees without functional tags and empty elements, as the models of the command line predict them."""
-        from ..structures.grammar import cleaned
+        from ..structures.grammar import clean
 
-        trees = read_trees(source.open())
+        trees = []
+        for line, tree in numbered_trees(source.open()):
+            found = clean(tree)
+            if found is None:
+                raise FileFormatError("the tree has no words", path=source.name, line=line, token=str(tree))
+            trees.append(found)
         if not trees:
             raise FileFormatError("no data in this file", path=source.name)
-        try:
-            return [cleaned(tree, i) for i, tree in enumerate(trees)]
-        except DataError as error:
-            raise FileFormatError(str(error), path=source.name) from None
+        return trees
+
+    def what_is_partial(self, model: Any) -> str:
+        """How many sentences of the last prediction have no whole tree of the grammar, and the first of them."""
+        complete: list[bool] = getattr(model, "complete_", [])
+        if all(complete):
+            return ""
+        return (
+            f"{complete.count(False)} of {counted(len(complete), 'sentence')} outside the grammar, first sentence "
+            f"{complete.index(False) + 1}: it got its best partial analysis, fragments under one root"
+        )
 
     def report(self, true: Sequence[Tree], predicted: Sequence[Tree], width: int, model: Any = None) -> str:
         return bracket_scores(true, predicted).table(width)

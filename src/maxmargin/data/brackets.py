@@ -11,7 +11,7 @@ from typing import Any
 from ..errors import DataError
 from .text import Lines, Source, Target, writing
 
-__all__ = ["Tree", "is_writable_word", "parse_tree", "read_trees", "why_unwritable", "write_trees"]
+__all__ = ["Tree", "is_writable_word", "numbered_trees", "parse_tree", "read_trees", "why_unwritable", "write_trees"]
 
 _TOKEN = re.compile(r"[()]|[^()\s]+", re.ASCII)  # a no-break space belongs to its word
 _WORD = re.compile(r"[^()\s\ud800-\udfff]+", re.ASCII)  # no UTF-8 has halves of surrogate pairs
@@ -188,14 +188,19 @@ def read_trees(source: Source) -> list[Tree]:
     FileFormatError
         If a bracket is not closed or not opened, has nothing in it, or text stands outside of brackets.
     """
-    return list(_trees(Lines(source)))
+    return [tree for _, tree in numbered_trees(source)]
+
+
+def numbered_trees(source: Source) -> Iterator[tuple[int, Tree]]:
+    """What :func:`read_trees` reads, each tree behind the number of the line where it begins."""
+    return _trees(Lines(source))
 
 
 def parse_tree(text: str) -> Tree:
     """The one tree in a text; errors are those of :func:`read_trees`, and more or less than one tree is another."""
     lines = Lines(io.StringIO(text))
     tree: Tree | None = None
-    for found in _trees(lines):
+    for _, found in _trees(lines):
         if tree is not None:
             raise lines.error("a second tree where one was expected", str(found))
         tree = found
@@ -237,7 +242,7 @@ def write_trees(target: Target, trees: Iterable[Tree]) -> None:
             stream.write(f"{tree}\n")
 
 
-def _trees(lines: Lines) -> Iterator[Tree]:
+def _trees(lines: Lines) -> Iterator[tuple[int, Tree]]:
     open_brackets: list[_Open] = []
     for line in lines:
         for token in _TOKEN.findall(line):
@@ -257,7 +262,7 @@ def _trees(lines: Lines) -> Iterator[Tree]:
                 if open_brackets:
                     open_brackets[-1].children.append(tree)
                 else:
-                    yield tree
+                    yield top.line, tree
             elif top.label is None:
                 top.label = token
             else:
