@@ -36,11 +36,17 @@ def test_core_looks_at_the_first_n_only() -> None:
         ([0.0, np.nan], r"scores\[1\] is nan"),
         ([[0.0]], r"scores has shape \(1, 1\); expected \(any,\)"),
         ([object()], "scores must be an array of real numbers"),
+        ([0.0, 1e308], r"scores\[1\] is 1e\+308: scores above 1e\+300 cannot be added up"),
+        (np.ma.array([0.0, 1.0], mask=[False, True]), r"scores\[1\] is masked"),
     ],
 )
 def test_errors_say_what_is_wrong(scores: Any, message: str) -> None:
     with pytest.raises(DataError, match=message):
         argmax(scores)
+
+
+def test_a_mask_without_masked_entries_is_none() -> None:
+    assert argmax(np.ma.array([0.0, 1.0], mask=[False, False])) == (1, 1.0)
 
 
 def test_names_are_functions_whatever_is_imported_first(run_python: Callable[..., str]) -> None:

@@ -12,27 +12,30 @@ from ..errors import DataError
 
 __all__ = ["Floats", "Ints", "check_scores", "check_mask", "check_indices"]
 
+LARGEST = 1e300  # a sum of 10**8 such scores is finite; one below -LARGEST may become -inf, which is worse than any
 Floats = NDArray[np.float64]
 Ints = NDArray[np.integer[Any]]
 
 
 def check_scores(values: ArrayLike, name: str, shape: Sequence[int | None]) -> Floats:
-    """Give a fresh C-contiguous float64 array of ``shape`` (None: any length) of finite or ``-inf`` scores.
+    """Give a fresh C-contiguous float64 array of ``shape`` (None: any length) of scores up to LARGEST, or ``-inf``.
 
     Always a copy: the compiled code then meets one type of array, whatever the strides, byte order and flags given.
 
     Raises
     ------
     DataError
-        Not numbers, another shape, NaN or ``+inf``.
+        Not numbers, masked, another shape, NaN, ``+inf`` or above LARGEST.
     """
     array = _as_array(values, name, "buif", "real numbers")
     _check_shape(array, name, shape)
     scores = np.array(array, dtype=np.float64, order="C")
-    wrong = ~(scores < np.inf)
+    wrong = ~(scores <= LARGEST)
     if wrong.any():
         place = np.unravel_index(int(np.argmax(wrong)), scores.shape)
         value = float(scores[place])
+        if np.isfinite(value):
+            raise DataError(f"{name}{_place(place)} is {value}: scores above {LARGEST:g} cannot be added up")
         raise DataError(f"{name}{_place(place)} is {value}: scores must be finite, or -inf for what is forbidden")
     return scores
 
@@ -61,6 +64,9 @@ def _as_array(values: ArrayLike, name: str, kinds: str, what: str) -> NDArray[An
         array = np.asarray(values)
     except (TypeError, ValueError) as error:
         raise DataError(f"{name} is not an array of {what}: {error}") from None
+    if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
+        where = np.argwhere(np.ma.getmaskarray(values))[0].tolist()
+        raise DataError(f"{name}{_place(tuple(where))} is masked: fill in what is missing (-inf forbids it)")
     if array.dtype.kind not in kinds:
         raise DataError(f"{name} must be an array of {what}, not of {array.dtype}")
     return array
