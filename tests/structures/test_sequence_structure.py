@@ -203,8 +203,8 @@ def test_truths_must_have_the_lengths_of_their_sequences(tokens: Tokens) -> None
             lambda: Sequence(3, allowed_transitions=np.ones(3)),
             r"allowed_transitions has shape \(3,\); it needs \(3, 3\)",
         ),
-        (lambda: Multiclass(2, [[0, np.nan], [1, 0]]), "must be finite and at least 0 everywhere"),
-        (lambda: Multiclass(2, [[0, -1], [1, 0]]), "must be finite and at least 0 everywhere"),
+        (lambda: Multiclass(2, [[0, np.nan], [1, 0]]), r"at least 0 everywhere; entry \(0, 1\) is nan"),
+        (lambda: Multiclass(2, [[0, 1], [-1, 0]]), r"at least 0 everywhere; entry \(1, 0\) is -1.0"),
         (lambda: Multiclass(2, [[0, 1], [1, 0.5]]), r"entry \(1, 1\) is 0.5"),
     ],
 )

@@ -103,8 +103,10 @@ def check_costs(costs: ArrayLike | None, n: int) -> NDArray[np.float64]:
     out = np.array(costs, np.float64)
     if out.shape != (n, n):
         raise DataError(f"the cost matrix has shape {out.shape}; it needs {(n, n)} for {n} labels")
-    if not np.isfinite(out).all() or (out < 0).any():
-        raise DataError("the cost matrix must be finite and at least 0 everywhere")
+    wrong = ~np.isfinite(out) | (out < 0)
+    if wrong.any():
+        i, k = np.argwhere(wrong)[0].tolist()
+        raise DataError(f"the cost matrix must be finite and at least 0 everywhere; entry ({i}, {k}) is {out[i, k]}")
     if np.diag(out).any():
         k = int(np.flatnonzero(np.diag(out))[0])
         raise DataError(f"the cost of predicting the true label must be 0; entry ({k}, {k}) is {out[k, k]}")
