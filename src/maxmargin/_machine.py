@@ -38,7 +38,7 @@ from .solvers.perceptron import Perceptron
 from .solvers.projected_gradient import ProjectedGradient
 from .solvers.subgradient import Pegasos, Subgradient
 from .status import Status
-from .structures.base import check_magnitude
+from .structures.base import check_row_magnitude
 from .structures.rows import FEW_ENTRIES, merge_equal_rows
 from .structures.values import as_reals
 from .terms import LossTerms, Terms
@@ -182,7 +182,7 @@ def counted(X: Any, number: Ints, weight: Reals | None, *, merge: bool = True) -
     copies instead of weights nor the order of the data change the model at all.
     """
     n = X.shape[0]
-    check_magnitude(X.data if sp.issparse(X) else X.reshape(-1) if X.flags.c_contiguous else X)
+    check_row_magnitude(X)
     if merge and (X.nnz if sp.issparse(X) else X.size) <= FEW_ENTRIES:
         X = X.astype(np.float64)
         if sp.issparse(X):

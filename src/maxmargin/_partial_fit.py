@@ -9,7 +9,6 @@ from types import MethodType
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ._class_labels import KnownLabels, all_classes
@@ -20,7 +19,7 @@ from .losses import MARGIN_LOSSES, Hinge, Logistic, MarginLoss, Perceptron, Squa
 from .solvers.linear.stream import FIGURES, Stream
 from .solvers.ranking.stream import QueryStream
 from .solvers.subgradient import Pegasos, Subgradient
-from .structures.base import check_magnitude
+from .structures.base import check_row_magnitude
 
 __all__ = [
     "Streams", "can_stream", "check_stream_solver", "classes_of", "for_streams", "numbers_among", "stream_loss",
@@ -279,7 +278,7 @@ def numbers_among(labels: KnownLabels, truth: NDArray[Any], classes: NDArray[Any
 
 def used_rows(estimator: KernelMachine, X: Any, weight: Reals | None) -> tuple[Any, Ints, Reals]:
     """The rows of positive weight, their positions, and their weights, which ``C`` leaves numbers to compute with."""
-    check_magnitude(X.data if sp.issparse(X) else X)
+    check_row_magnitude(X)
     n = X.shape[0]
     order, used = (np.arange(n), np.ones(n)) if weight is None else (at := np.flatnonzero(weight > 0.0), weight[at])
     if len(order):

@@ -41,7 +41,7 @@ from .solvers.ranking.stream import QueryStream
 from .solvers.ranking.task import RankingTask, check_pairs
 from .solvers.subgradient import Pegasos, Subgradient
 from .status import Status
-from .structures.base import check_magnitude
+from .structures.base import check_row_magnitude
 from .structures.values import as_reals
 
 __all__ = ["FOR_PAIRS", "PAIR_SOLVERS", "SVMRanker", "pair_solver"]
@@ -420,7 +420,7 @@ class SVMRanker(MarginEstimator):
         n_rows = None
         if X is not None:
             X = checked_rows(self, X, accept_sparse="csr", dtype=np.float64)
-            check_magnitude(X.data if sp.issparse(X) else X)
+            check_row_magnitude(X)
             n_rows = X.shape[0]
         names, pairs, tied = item_numbers(n_rows, winners, losers, ties, items)
         if X is None:
@@ -521,7 +521,7 @@ class SVMRanker(MarginEstimator):
             self, X, check_targets(y), accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=True,
             multi_output=False, reset=reset,
         )  # fmt: skip
-        check_magnitude(X.data if sp.issparse(X) else X)
+        check_row_magnitude(X)
         return X, np.asarray(grades, np.float64)
 
     def _notes(self, X: Any, result: Result, total: float, least: float | None) -> list[str]:

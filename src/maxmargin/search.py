@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.metrics import check_scoring
@@ -24,7 +23,7 @@ from .errors import DataError
 from .kernels import check_precomputed
 from .losses import EpsilonInsensitive, MarginLoss
 from .path import MACHINES, SVMPath, grid_of_C, path_of
-from .structures.base import check_magnitude
+from .structures.base import check_row_magnitude
 
 __all__ = ["SVMClassifierCV", "SVMRegressorCV"]
 
@@ -287,7 +286,7 @@ max_time, solver, cache_mb, random_state, verbose, callback
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, NDArray[Any], Reals | None, dict[str, Any]]:
         labels = ClassLabels(y, self.class_weight)
         X, truth = checked_rows(self, X, labels.y, accept_sparse="csr", dtype=[np.float64, np.float32])
-        check_magnitude(X.data if sp.issparse(X) else X)  # of all rows, before some are held out
+        check_row_magnitude(X)  # of all rows, before some are held out
         classes = labels.of_rows(truth, sample_weight, "SVMClassifierCV")
         return X, classes.labels, classes.weight, self._parameters() | {"class_weight": labels.class_weight}
 
@@ -413,7 +412,7 @@ cache_mb, random_state, verbose, callback
         X, truth = checked_rows(
             self, X, check_targets(y), accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=True
         )
-        check_magnitude(X.data if sp.issparse(X) else X)
+        check_row_magnitude(X)
         return X, truth, check_sample_weight(sample_weight, len(truth)), self._parameters()
 
     def predict(self, X: Any) -> Reals:

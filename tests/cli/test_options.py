@@ -113,7 +113,9 @@ def test_the_values_offered_are_those_there_are() -> None:
             if learner.estimator == "SVMRegressor":
                 known = {*SVMRegressor()._solver_names(), "block_smo"}
             assert {*values["solver"]} == known | (
-                {"coordinate_ascent", "interior_point"} if learner.estimator == "MulticlassSVM" else set()
+                {"coordinate_ascent", "interior_point", "block_ascent"}
+                if learner.estimator == "MulticlassSVM"
+                else set()
             )
         if machine:
             of_margins = {*MARGIN_LOSSES} - {"perceptron", "zero_one"}  # which solve nothing
@@ -212,6 +214,7 @@ def test_defaults_are_left_to_the_estimators() -> None:
         (["train", "train.svm", "-o", "train.svm"], "-o train.svm would replace an input: name another file"),
         (["train", "train.svm", "-o", "m", "--test", "none"], "none: No such file or directory"),
         (["train", "-", "-o", "m", "--test", "-"], "only one of the inputs can be standard input"),
+        (["evaluate", "-", "train.svm"], "MODEL must be a file"),
         (["train", "train.svm", "-o", "m", "--warm-start", "none"], "none: No such file or directory"),
         (["train", "train.svm", "-o", "m", "--warm-start", "train.svm"], "train.svm: not a model file"),
         (

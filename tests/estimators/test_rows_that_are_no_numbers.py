@@ -17,6 +17,7 @@ from maxmargin import (
     HardMarginSVM,
     MulticlassSVM,
     OneClassSVM,
+    SequenceSVM,
     SVMClassifier,
     SVMRanker,
     SVMRegressor,
@@ -116,3 +117,14 @@ def test_features_that_are_too_large_are_refused_without_a_warning(machine: Any,
         warnings.simplefilter("error")
         with pytest.raises(DataError, match="too large to compute with"):
             model.fit([[1e308], [-1e308], [1.0], [2.0]], Y)
+        with pytest.raises(DataError, match=r"too large to compute with; .* is in row 2, column 1$"):
+            model.fit(np.array([[1.0, 2.0], [3.0, 1.0], [0.0, -1e200], [2.0, 1e300]]), Y)
+        with pytest.raises(DataError, match=r"too large to compute with; .* is in row 2, column 1$"):
+            model.fit(sp.csr_matrix([[1.0, 2.0], [3.0, 0.0], [0.0, -1e200], [2.0, 1e300]]), Y)
+
+
+def test_tokens_with_values_that_are_too_large_are_named() -> None:
+    labels = [["P"], ["P", "Q"]]
+    for X in ([[{"a": 1.0}], [{"a": 1.0}, {"b": 1e200}]], [np.ones((1, 2)), np.array([[1.0, 2.0], [1e200, 1.0]])]):
+        with pytest.raises(DataError, match=r"up to 1e\+200 in size .* is in example 1 \(row 1 of it\)$"):
+            SequenceSVM().fit(X, labels)

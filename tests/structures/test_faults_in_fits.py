@@ -837,3 +837,14 @@ def test_ctrl_c_in_the_users_code_is_no_error_of_an_example(solver: str) -> None
     with pytest.raises(KeyboardInterrupt) as caught:
         fitted(own(joint_features=interrupted, argmax=interrupted), solver)
     assert not hasattr(caught.value, "__notes__")
+
+
+def test_a_function_that_does_not_compile_is_named() -> None:
+    class Broken(Multiclass):
+        @compiled
+        def decode(pack, i, theta, out):
+            return not_defined(theta)  # noqa: F821
+
+    for learn in (lambda: StructuredSVM(Broken(3)).fit(X, Y), lambda: check_structure(Broken(3), X, Y)):
+        with pytest.raises(StructureError, match="^Broken: decode does not compile to .*'not_defined' is not defined$"):
+            learn()

@@ -32,6 +32,8 @@ def run(args: Namespace) -> int:
     names = [*args.files, *([args.predictions] if args.predictions is not None else [])]
     if names.count("-") > 1:
         raise UsageError("only one of the inputs can be standard input")
+    if args.predictions is None and args.files[0] == "-":
+        raise UsageError("MODEL must be a file")
     source = Input(args.files[-1])
     model = None
     if args.predictions is None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..errors import DataError, StructureError
 from ..structures.base import LARGEST, Encoded, Structure, losses_of_truths
-from ..structures.check_calls import Calls, check_pack
+from ..structures.check_calls import Calls, check_functions, check_pack
 from ..structures.check_report import Ledger, shown
 from ..structures.plain import check_losses, checked_loss, tell_example
 from . import batch, passes
@@ -250,6 +250,8 @@ class CompiledOracle(Oracle):
                 f"{self.sizes[1]} (run check_structure)"
             )
         _check_arrays(self.structure, self.encoded)
+        if not all(map(_is_ours, self.functions)):
+            check_functions(self.structure, Ledger(self.name, ("functions",), raise_errors=True))
         if not _is_ours(self.loss):  # the library's are 0 at the truth, and loading this kernel takes 45 ms
             for run in chunks(np.arange(self.n_examples)):
                 losses = np.empty(len(run))

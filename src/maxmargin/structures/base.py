@@ -27,12 +27,13 @@ compiled once for all structures. An output is an ``int32`` vector, whatever it 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numba import types
 from numpy.typing import ArrayLike, NDArray
 
@@ -41,8 +42,8 @@ from ..errors import DataError, StructureError
 from .values import LARGEST, check_unmasked
 
 __all__ = [
-    "Encoded", "FUNCTIONS", "LARGEST", "Pack", "RowGroup", "Structure", "check_magnitude", "freeze",
-    "losses_of_truths", "make_pack", "n_rows", "signatures", "true_output",
+    "Encoded", "FUNCTIONS", "LARGEST", "Pack", "RowGroup", "Structure", "check_magnitude", "check_row_magnitude",
+    "freeze", "losses_of_truths", "make_pack", "n_rows", "signatures", "true_output",
 ]  # fmt: skip
 
 FUNCTIONS = ("potentials", "potentials_at", "features", "decode", "parts", "augment", "loss")
@@ -220,7 +221,7 @@ def make_pack(
         if g.indices is not None:
             indices.append(np.asarray(g.indices))
         if g.values is not None:
-            _check_finite(k, g, ptr, np.asarray(g.values, np.float64))
+            _check_values(k, g, ptr, np.asarray(g.values, np.float64))
         if weighted:
             values.append(np.ones(int(ptr[-1])) if g.values is None else np.asarray(g.values, np.float64))
         n_dense = 0
@@ -230,16 +231,12 @@ def make_pack(
             if block.ndim != 2 or len(block) != n_rows:
                 raise StructureError(f"group {k}: dense features have shape {block.shape} for {n_rows} rows")
             n_dense = block.shape[1]
-            _check_finite(k, g, n_dense * np.arange(n_rows + 1), block)
+            _check_values(k, g, n_dense * np.arange(n_rows + 1), block)
             dense.append(block.ravel())
         layout[k] = (g.n_labels, first_weight, g.n_sparse, n_dense, dense_size)
         dense_size += n_dense * n_rows
         first_row += n_rows
         first_weight += (g.n_sparse + n_dense) * g.n_labels
-
-    for blocks in (values, dense):
-        for block in blocks:
-            check_magnitude(block)
 
     def joined(arrays: list[Any], dtype: Any) -> NDArray[Any]:
         return freeze(arrays[0] if len(arrays) == 1 else np.concatenate(arrays) if arrays else (), dtype)
@@ -260,38 +257,68 @@ def make_pack(
     )
 
 
-def check_magnitude(values: NDArray[np.float64]) -> None:
+def check_magnitude(values: NDArray[np.float64], where: Callable[[int], str] | None = None) -> None:
     """Refuse values whose squares and sums of squares would overflow.
+
+    Parameters
+    ----------
+    where : callable, optional
+        Says in words where the entry of a number is, which counts through the array row by row.
 
     Raises
     ------
     DataError
-        Names the largest value.
+        Names the largest value, and the place of the first one that is too large.
     """
     largest, step = 0.0, 1 + _CACHED * len(values) // max(values.size, 1)
     for at in range(0, len(values), step):  # both looks at a part while it is in a cache
         part = values[at : at + step]
         largest = max(largest, float(part.max(initial=0.0)), -float(part.min(initial=0.0)))
     if largest > LARGEST:
+        place = ""
+        if where is not None:
+            place = f"; the first that is too large is in {where(int((np.abs(values).ravel() > LARGEST).argmax()))}"
         raise DataError(
             f"features of up to {largest:.3g} in size are too large to compute with; scale the features down (values "
-            "of about 1 are best)"
+            f"of about 1 are best){place}"
         )
 
 
-def _check_finite(k: int, group: RowGroup, indptr: NDArray[np.int64], values: NDArray[np.float64]) -> None:
-    """Refuse NaN and infinity among the features of a group, whose rows begin at ``indptr``."""
+def check_row_magnitude(X: Any) -> None:
+    """The same of rows, dense or in CSR form; names the row and the column."""
+    if not sp.issparse(X):
+        flat = X.reshape(-1) if X.flags.c_contiguous else X
+        check_magnitude(flat, lambda k: f"row {k // X.shape[1]}, column {k % X.shape[1]}")
+        return
+
+    def where(k: int) -> str:
+        return f"row {int(np.searchsorted(X.indptr, k, side='right')) - 1}, column {X.indices[k]}"
+
+    check_magnitude(X.data, where if X.format == "csr" else None)
+
+
+def _check_values(k: int, group: RowGroup, indptr: NDArray[np.int64], values: NDArray[np.float64]) -> None:
+    """Refuse NaN, infinity and what is too large among the features of a group, whose rows begin at ``indptr``."""
+
+    def place_of(entry: int) -> tuple[int, int]:
+        row = int(np.searchsorted(indptr, entry, side="right")) - 1
+        return int(np.searchsorted(np.asarray(group.row_start), row, side="right")) - 1, row
+
+    def where(entry: int) -> str:
+        i, row = place_of(entry)
+        return f"example {i} (row {row - int(np.asarray(group.row_start)[i])} of it)"
+
     step = 1 + _CACHED * len(values) // max(values.size, 1)
     for at in range(0, len(values), step):
         odd = ~np.isfinite(values[at : at + step].ravel())
         if odd.any():
             place = at * (values.size // len(values)) + int(odd.argmax())
-            row = int(np.searchsorted(indptr, place, side="right")) - 1
-            i = int(np.searchsorted(np.asarray(group.row_start), row, side="right")) - 1
+            i, row = place_of(place)
             raise DataError(
                 f"example {i}: a feature of group {k} is {values.ravel()[place]} (row {row} of the group); all must be "
                 "finite"
             )
+    check_magnitude(values, where)
 
 
 def _check_sparse(k: int, group: RowGroup, indptr: NDArray[np.int64]) -> None:
