@@ -218,8 +218,6 @@ def allowed_labels(known: Sequence[Any], start: Ints, number: Mapping[Hashable, 
                 raise DataError(
                     f"known: sequence {i}, token {t}: {label!r:.40} is neither a label nor a set of labels"
                 ) from None
-            if not numbers:
-                raise DataError(f"known: sequence {i}, token {t}: an empty set leaves no label; give None for any")
             allowed[start[i] + t] = False
             allowed[start[i] + t, numbers] = True
     return allowed

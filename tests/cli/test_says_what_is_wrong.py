@@ -94,7 +94,7 @@ def test_what_comes_from_the_model_to_start_from_is_said_so(run: Run, ok: Run, X
     assert run(*start, "--multi-class", "ovr").error == (
         "--multi-class ovr cannot go with --warm-start free, a model of --multi-class crammer-singer"
     )
-    have = "auto, coordinate_ascent, interior_point"
+    have = "auto, coordinate_ascent, interior_point, block_ascent"
     assert run(*start, "--solver", "frank_wolfe").error == (
         "--solver frank_wolfe cannot go with the free intercepts of free (--intercept penalized has others), which "
         f"have {have}"

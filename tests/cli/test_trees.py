@@ -81,7 +81,9 @@ def there_and_back(run: Run, ok: Run, trees: str) -> None:
     assert outcome.status == 0
     assert "maxmargin: train.mrg: brackets (by its name), task tree\n" in outcome.err
     assert ok("predict", "m", trees).out == TREES
-    assert ok("predict", "m", "-", stdin="the cat sits\n\n dogs  bark \n").out == TREES
+    spaced = ok("predict", "m", "-", stdin="the cat sits\n\n dogs  bark \n")
+    assert spaced.out == TREES
+    assert "<stdin>: 1 empty line left out: no line of the answer is for one" in spaced.err
     found = ok("predict", "m", "-", "--unlabelled", stdin="dogs bark\n").out
     assert found == TREES.splitlines()[1] + "\n"
     expected = bracket_scores(read_trees(trees), read_trees(trees)).table(10**6) + "\n"

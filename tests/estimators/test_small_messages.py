@@ -143,9 +143,3 @@ def test_names_are_loaded_at_their_first_use(run_python: Callable[..., Any], tmp
         "assert late()\n"
     )
     run_python(code)
-
-
-def test_an_empty_set_of_known_labels_leaves_none() -> None:
-    model = SequenceSVM().fit([[["a"], ["b"]]], [["P", "Q"]])
-    with pytest.raises(DataError, match="known: sequence 0, token 1: an empty set leaves no label; give None for any"):
-        model.predict([[["a"], ["b"]]], known=[[None, set()]])

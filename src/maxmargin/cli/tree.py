@@ -46,7 +46,10 @@ class TreeTask(Task):
         if not unlabelled and looks_like_trees(source.head()):
             return self.truth(source, settings)
         sentences = [_words(line) for line in Lines(source.open())]
-        return Examples([words for words in sentences if words], None)
+        written = [words for words in sentences if words]
+        if written and (empty := len(sentences) - len(written)):
+            voice.note(f"{source.name}: {counted(empty, 'empty line')} left out: no line of the answer is for one")
+        return Examples(written, None)
 
     def write(
         self, stream: IO[str], examples: Examples, predictions: Sequence[Tree], settings: Mapping[str, Any]
