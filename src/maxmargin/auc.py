@@ -32,7 +32,7 @@ class AUCClassifier(Classifier, MarginEstimator):
     Minimises ``1/2 |w|^2 + C k sum_(i, j) s_i s_j (1 - <w, x_i - x_j>)_+`` (or the square of the bracket) over the
     pairs of a row ``i`` of the second class and a row ``j`` of the first. One minus the AUC is the share of these pairs
     whose bracket is 1 or more, so their mean slack bounds it (Brefeld and Scheffer, "AUC maximizing support vector
-    learning", ICML workshop on ROC analysis 2005; Joachims, KDD 2006). Pairs are never listed: a pass costs two
+    learning", ICML workshop on ROC analysis 2005; Joachims, KDD 2006). Pairs need not be listed: a pass costs two
     products with ``X`` and ``O(n log n)``. It is :class:`~maxmargin.SVMRanker` with the two classes as grades.
 
     How many rows a class has means nothing to the AUC, and hardly anything to the weights. The intercept changes no

@@ -98,3 +98,13 @@ def test_too_many_pairs_are_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
         found = SVMRanker(1e6, loss="squared_hinge", tol=1e-6, random_state=0).fit(X, y)
     assert found.certificate_.status is Status.STANDSTILL
     assert found.solver_ == "bundle"
+
+
+def test_long_documents_count_in_every_pair() -> None:
+    """Two have 1,000 words each and 5,000 have one: differences have 1,000, but a mean of entries would be near 1."""
+    n, d = 5000, 1000
+    short = sp.csr_matrix((np.ones(n), (np.arange(n), np.arange(n) % d)), shape=(n, d))
+    X = sp.vstack([sp.csr_matrix(np.ones((2, d))), short]).tocsr()
+    y = np.append(np.ones(2), np.zeros(n))
+    assert not can_list(task_of(X, y, np.zeros(n + 2, np.int64), [1.0], "hinge", 1.0, 1e-3))
+    assert can_list(task_of(X[2:], y[1:-1], np.zeros(n, np.int64), [1.0], "hinge", 1.0, 1e-3))

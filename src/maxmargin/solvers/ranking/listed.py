@@ -28,23 +28,32 @@ from .task import RankingTask
 __all__ = ["ListedPairs", "can_list"]
 
 Reals = NDArray[np.float64]
-# stored values of the differences, and as how many a pair counts at least: the method has a dozen numbers for each
+# stored values of the differences, at most, and as how many a pair counts at least: the method has a dozen numbers each
 _MOST, _NUMBERS = 1 << 23, 12.0
 
 
 def can_list(task: RankingTask) -> bool:
     """Whether pairs and features are few enough."""
-    n, d = task.rows.shape
-    each = min(2.0 * task.rows.entries / max(n, 1), d)  # stored values of a difference
-    return passes_for_matrix(task.rows) < np.inf and count_pairs(task.queries) * max(each, _NUMBERS) <= _MOST
+    rows, documents = task.rows, task.queries.documents
+    partners = count_partners(task.queries)
+    pairs = 0.5 * partners.sum()
+    # a few long documents may be in most of the pairs: a mean over all documents would not tell
+    entries = np.diff(rows.indptr)[documents] if rows.sparse else np.full(len(documents), rows.shape[1])
+    stored = min(float(partners @ entries), pairs * rows.shape[1])
+    return passes_for_matrix(rows) < np.inf and max(stored, _NUMBERS * pairs) <= _MOST
+
+
+def count_partners(queries: Queries) -> Reals:
+    """In how many ordered pairs each document is, whatever their weights."""
+    first = np.concatenate([[0], np.cumsum(queries.n_grades)])
+    number = np.repeat(first[:-1], queries.sizes) + queries.grade
+    alike = np.bincount(number, minlength=int(first[-1]))
+    return np.asarray(np.repeat(queries.sizes, queries.sizes) - alike[number], np.float64)
 
 
 def count_pairs(queries: Queries) -> int:
     """How many ordered pairs there are, whatever their weights."""
-    first = np.concatenate([[0], np.cumsum(queries.n_grades)])
-    number = np.repeat(first[:-1], queries.sizes) + queries.grade
-    alike = np.bincount(number, minlength=int(first[-1])).astype(np.float64)
-    return int(0.5 * ((queries.sizes.astype(np.float64) ** 2).sum() - (alike**2).sum()))
+    return int(0.5 * count_partners(queries).sum())
 
 
 @dataclass(frozen=True)
