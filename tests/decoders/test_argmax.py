@@ -10,6 +10,7 @@ import pytest
 
 from maxmargin import decoders
 from maxmargin.decoders.argmax import argmax, argmax_core
+from maxmargin.decoders.checks import check_indices
 from maxmargin.errors import DataError
 
 
@@ -58,3 +59,12 @@ print(callable(argmax), callable(cky), callable(viterbi), callable(maxmargin.dec
 """
     assert run_python(code).split() == ["True"] * 4
     assert all(callable(getattr(decoders, name)) for name in decoders.__all__)
+
+
+def test_masked_entries_are_seen_in_lists_and_among_indices() -> None:
+    row = np.ma.array([0.0, 5.0], mask=[False, True])
+    with pytest.raises(DataError, match=r"unary\[1, 1\] is masked: fill in what is missing \(-inf forbids it\)"):
+        decoders.viterbi([np.zeros(2), row], np.zeros((2, 2)))
+    with pytest.raises(DataError, match=r"left\[1\] is masked: fill in what is missing$"):
+        check_indices(np.ma.array([0, 1], mask=[False, True]), "left", (None,), 2)
+    assert check_indices([], "left", (None,), 2).tolist() == []

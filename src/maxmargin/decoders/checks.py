@@ -49,8 +49,8 @@ def check_mask(values: ArrayLike, name: str, shape: Sequence[int | None]) -> NDA
 
 def check_indices(values: ArrayLike, name: str, shape: Sequence[int | None], stop: int) -> NDArray[np.int64]:
     """Give a fresh int64 array of ``shape`` whose entries lie in ``range(stop)``."""
-    array = np.asarray(values) if np.size(values) else np.zeros(np.shape(values), np.int64)  # [] alone would be float
-    array = _as_array(array, name, "ui", "integers")
+    given = values if np.size(values) else np.zeros(np.shape(values), np.int64)  # [] alone would be float
+    array = _as_array(given, name, "ui", "integers")
     _check_shape(array, name, shape)
     wrong = (array < 0) | (array >= stop)
     if wrong.any():
@@ -61,12 +61,15 @@ def check_indices(values: ArrayLike, name: str, shape: Sequence[int | None], sto
 
 def _as_array(values: ArrayLike, name: str, kinds: str, what: str) -> NDArray[Any]:
     try:
+        if isinstance(values, list | tuple) and any(isinstance(part, np.ma.MaskedArray) for part in values):
+            values = np.ma.array(values)  # of a list the next line would look behind the masks
         array = np.asarray(values)
     except (TypeError, ValueError) as error:
         raise DataError(f"{name} is not an array of {what}: {error}") from None
     if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
         where = np.argwhere(np.ma.getmaskarray(values))[0].tolist()
-        raise DataError(f"{name}{_place(tuple(where))} is masked: fill in what is missing (-inf forbids it)")
+        how = " (-inf forbids it)" if "f" in kinds else ""
+        raise DataError(f"{name}{_place(tuple(where))} is masked: fill in what is missing{how}")
     if array.dtype.kind not in kinds:
         raise DataError(f"{name} must be an array of {what}, not of {array.dtype}")
     return array
