@@ -44,8 +44,8 @@ _CONSTANT = 0.03
 # in common makes coordinate ascent slow long before it is lost in rounding, and the working copy is made in any case.
 _OFF, _MEAN = 10.0, 10_000
 _PENALIZED = (
-    "the intercepts are penalised, as {} penalises all weights: take auto, coordinate_ascent or interior_point for "
-    "free ones, or ask for penalised ones, which means the same without this note"
+    "the intercepts are penalised, as {} penalises all weights: take auto, coordinate_ascent, interior_point or "
+    "block_ascent for free ones, or ask for penalised ones, which means the same without this note"
 )
 
 
@@ -307,7 +307,7 @@ class MulticlassSVM(Classifier, MarginEstimator):
         if self._free and not by_rows:
             raise ValueError(
                 f"MulticlassSVM: solver={solver.name!r} has no free intercept: set penalize_intercept=True, or take "
-                "solver='auto', 'coordinate_ascent' or 'interior_point'"
+                "solver='auto', 'coordinate_ascent', 'interior_point' or 'block_ascent'"
             )
         if self._free and self.intercept_scaling != 1:
             raise ValueError(

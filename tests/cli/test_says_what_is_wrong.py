@@ -159,7 +159,7 @@ def test_a_refused_solver_is_named_once_in_terms_of_options(run: Run, X: Any) ->
     assert outcome.out.count("has no free intercept") == 2
     assert outcome.out.splitlines()[-1] == (
         "bundle: MulticlassSVM: solver bundle has no free intercept: give --intercept penalized, or take solver auto, "
-        "coordinate_ascent or interior_point"
+        "coordinate_ascent, interior_point or block_ascent"
     )
 
 
