@@ -148,7 +148,7 @@ def test_trees_without_words_are_named(run: Run, ok: Run, trees: str) -> None:
 def test_sentences_outside_the_grammar_are_told_of(run: Run, ok: Run) -> None:
     Path("t.mrg").write_text("(X (UH oh))\n(Y (UH ah))\n")
     ok("train", "t.mrg", "-o", "m", "-q")
-    told = "1 of 2 sentences outside the grammar, first sentence 2: it got its best partial analysis"
+    told = "1 of 2 sentences outside the grammar, the first is sentence 2: best partial analyses"
     outcome = ok("predict", "m", "-", stdin="oh\noh ah\n")
     assert outcome.out.splitlines()[1].startswith("(ROOT ")
     assert f"<stdin>: {told}" in outcome.err

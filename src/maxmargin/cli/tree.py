@@ -79,8 +79,8 @@ class TreeTask(Task):
         if all(complete):
             return ""
         return (
-            f"{complete.count(False)} of {counted(len(complete), 'sentence')} outside the grammar, first sentence "
-            f"{complete.index(False) + 1}: it got its best partial analysis, fragments under one root"
+            f"{complete.count(False)} of {counted(len(complete), 'sentence')} outside the grammar, the first is "
+            f"sentence {complete.index(False) + 1}: best partial analyses, fragments under one root"
         )
 
     def report(self, true: Sequence[Tree], predicted: Sequence[Tree], width: int, model: Any = None) -> str:

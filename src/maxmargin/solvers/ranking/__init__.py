@@ -1,1 +1,1 @@
-"""Ranking from graded documents: losses of ordered pairs without listing the pairs, and a solver for them."""
+"""Ranking from graded documents: losses of ordered pairs, listed only where nothing else will do, and solvers."""

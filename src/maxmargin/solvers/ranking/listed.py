@@ -4,8 +4,8 @@ Where features are of very different scales and ``C`` is large, other methods fo
 multipliers are sums over many pairs. An interior point method has one for each pair, and its iterations do not grow
 with ``C`` or bad scaling (:mod:`maxmargin.solvers.linear.interior_point`); but it needs the pairs as rows of
 differences ``x_a - x_b``, so it is for those that are few.
-Cost of an iteration: that of as many rows as there are pairs. Memory: their differences, at most 64 MB, and a dozen
-numbers for each.
+Cost of an iteration: that of as many rows as there are pairs. Memory: their differences, up to 0.1 GB and three times
+that while they are made, and a dozen numbers for each.
 """
 
 from __future__ import annotations
