@@ -93,7 +93,7 @@ def test_rounding_of_a_large_C_does_not_add_up(C: float, tol: float, intercept: 
     rng = np.random.default_rng(0)
     rows, y = rng.normal(size=(12, 60)), np.arange(12) % 4
     options: dict[str, Any] = {"tol": tol, "max_passes": 300} | EACH_INTERCEPT[intercept]
-    for solver in ("block_ascent", "coordinate_ascent"):
+    for solver in ("block_ascent", "auto"):
         model = MulticlassSVM(C, solver=solver, random_state=0, **options).fit(rows, y)
         assert model.certificate_.status is Status.CONVERGED
 

@@ -50,8 +50,6 @@ _FAR = 0.05
 _PATIENCE = 3.0
 # passes of a step, and rows from which on it has several: of fewer each one is told
 _MOST_AT_ONCE, _MANY = 4.0, 500
-# times the step that a violation of 1 makes: a row whose dual weight is more has too few digits for its changes
-_DIGITS = 1e5
 # of the largest cost: how far behind the best a class may be to share a row's dual weight at a start from weights
 _NEAR = 0.02
 
@@ -327,18 +325,6 @@ def _best_step(g, mine, n, highest, curvature, c, new):
     project(new, n, c, level / used)
 
 
-@compiled(dot=True)
-def _leave_to_truth(change, classes, n, y):
-    """The change of the truth is what those of the others leave: its own difference would be rounding at a large C."""
-    total, place = 0.0, -1
-    for j in range(np.uint64(n)):
-        total += change[j]
-        if classes[j] == y:
-            place = np.int64(j)
-    if place >= 0:  # it has not been left out
-        change[place] -= total
-
-
 @compiled
 def _visit(
     data, indices, indptr, width, target, costs, c, norm2, a, W, classes, at_work, order, promising, limit, far, state
@@ -394,8 +380,6 @@ def _visit(
                     change[j] = had[j] - new
                     gain -= change[j] * cost[j]
                     weights[j] = new
-            if c[i] * norm2[i] > _DIGITS:
-                _leave_to_truth(change, mine, n, y)
             _add(data, indices, indptr, width, i, change, mine, n, changed, W)
         if indices is None:
             for j in range(n - 1, -1, -1):
