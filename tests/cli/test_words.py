@@ -32,7 +32,7 @@ UNREACHABLE = re.compile(
 )
 # Names with underscores or with an equals sign, and single letters and words where they can be nothing but parameters.
 OF_PYTHON = re.compile(
-    r"(?<![-\w.])(?!(?:coordinate_ascent|interior_point|squared_hinge)\b)[a-zA-Z]+_[a-z_]+\b|\b[a-z]+=|SVM\(|\w+\(\w=|(?<![-\w'(])C\b(?!')|(?<![-\w'])X\b(?!')|\bin y\b|\by has\b|"
+    r"(?<![-\w.])(?!(?:coordinate_ascent|interior_point|block_ascent|squared_hinge)\b)[a-zA-Z]+_[a-z_]+\b|\b[a-z]+=|SVM\(|\w+\(\w=|(?<![-\w'(])C\b(?!')|(?<![-\w'])X\b(?!')|\bin y\b|\by has\b|"
     r"\b(?:lower|raise|a smaller|a larger|with|give|or a|and) (?:c|tol|nu|gamma|degree|coef0|epsilon)\b"
 )
 
