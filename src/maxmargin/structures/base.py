@@ -294,7 +294,7 @@ def check_row_magnitude(X: Any) -> None:
     def where(k: int) -> str:
         return f"row {int(np.searchsorted(X.indptr, k, side='right')) - 1}, column {X.indices[k]}"
 
-    check_magnitude(X.data, where if X.format == "csr" else None)
+    check_magnitude(X.data, where)
 
 
 def _check_values(k: int, group: RowGroup, indptr: NDArray[np.int64], values: NDArray[np.float64]) -> None:

@@ -35,13 +35,13 @@ from .order import in_blocks
 from .rows import AHEAD, Rows, load_row
 from .simplex import project
 
-__all__ = ["GAIN", "GAP", "VIOLATION", "CrammerSinger", "CrammerSingerRun", "MulticlassTask", "respond"]
+__all__ = ["GAIN", "GAP", "CrammerSinger", "CrammerSingerRun", "MulticlassTask", "respond"]
 
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 # entries of the state of a run: gap of the visits, sum of a_ik cost_k, largest violation met
-GAP, GAIN, VIOLATION = range(3)
+GAP, GAIN, _VIOLATION = range(3)
 # of the largest cost: how far behind a class without weight must be to be left out (with 0 the last digits take half as
 # many passes again, with a third classes stay that cost more than they bring)
 _FAR = 0.05
@@ -337,7 +337,7 @@ def _visit(
     most = len(costs)
     g, had, change, changed = np.empty(most), np.empty(most), np.empty(most), np.empty(most, np.int64)
     # sums go on where the chunk before has ended: so they are the same wherever a pass is cut
-    gap, gain, worst, end = state[GAP], state[GAIN], state[VIOLATION], len(order) - 1
+    gap, gain, worst, end = state[GAP], state[GAIN], state[_VIOLATION], len(order) - 1
     for q in range(len(order)):
         i = np.uint64(order[q])
         soon = order[min(q + AHEAD, end)]
@@ -389,7 +389,7 @@ def _visit(
                     mine[j], mine[n] = mine[n], k
             at_work[i] = n
     state[GAP], state[GAIN] = gap, gain
-    state[VIOLATION] = worst
+    state[_VIOLATION] = worst
 
 
 @compiled
@@ -483,7 +483,7 @@ class CrammerSingerRun(Run):
 
     def advance(self) -> Step:
         task, state = self.task, self.state
-        state[GAP] = state[VIOLATION] = 0.0
+        state[GAP] = state[_VIOLATION] = 0.0
         passes, work = self._work()
         dual = float(state[GAIN]) - task.penalty(self.W.reshape(-1))
         step = Step(passes, float(state[GAP]) / passes, dual, work=work)
@@ -510,7 +510,7 @@ class CrammerSingerRun(Run):
             self.average.add(self.W)
         if self.options.shrinking:
             self.visited[order[-len(some) :][~kept[-len(some) :]]] = False
-            self.limit = float(state[VIOLATION])
+            self.limit = float(state[_VIOLATION])
             if not self.visited.any():
                 self._take_all_back()
         return passes, len(order) / max(rows.shape[0], 1)

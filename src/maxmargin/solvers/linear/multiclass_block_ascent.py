@@ -14,6 +14,7 @@ feature, and ``q`` for each move. Memory beyond the data: that of coordinate asc
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,7 +23,8 @@ from numpy.typing import NDArray
 from ..._compiled import compiled, larger, smaller
 from ..base import Run
 from ..options import check_option
-from .crammer_singer import GAIN, GAP, VIOLATION, CrammerSinger, CrammerSingerRun, MulticlassTask
+from .crammer_singer import GAIN, GAP, CrammerSinger, CrammerSingerRun, MulticlassTask
+from .face import Leaps
 from .multiclass_free import FreeRun
 from .row_products import RowProducts
 from .selected_rows import some_rows
@@ -81,16 +83,13 @@ class BlocksRun(CrammerSingerRun):
 
     def __init__(self, block: int, task: MulticlassTask) -> None:
         super().__init__(CrammerSinger(shrinking=False), task)
-        self.average = None
+        self.average, self.leaps = None, Leaps(math.inf)  # blocks do what leaps are for
         n = task.rows.shape[0]
         self.products = RowProducts(task.rows, 0.0, task.deadline.check)
         self.most = min(self.products.capacity, _LARGEST_OF_FEW if n <= _FEW_ROWS else _LARGEST)
         self.block, self.until, self.taken = min(block, self.most), _PASSES * n, 0
         self.worked: Ints = np.empty(0, np.int64)
         self.violation = np.empty(n)
-
-    def _leap(self, step: object) -> None:
-        """Blocks do what leaps are for."""
 
     def _work(self) -> tuple[int, float]:
         task, rows = self.task, self.task.rows
@@ -171,7 +170,7 @@ class FreeBlocksRun(BlocksRun, FreeRun):
 @compiled
 def _measure(g, a, c, violation, state):
     """How far each row is from its optimum beside the others; what is missing of the dual is added to the state."""
-    gap, worst = 0.0, 0.0
+    gap = 0.0
     for i in range(len(g)):
         highest, lowest, mean = -np.inf, np.inf, 0.0
         for k in range(g.shape[1]):
@@ -180,9 +179,7 @@ def _measure(g, a, c, violation, state):
             mean += a[i, k] * g[i, k]
         gap += c[i] * highest - mean
         violation[i] = highest - lowest
-        worst = larger(worst, violation[i])
     state[GAP] += gap
-    state[VIOLATION] = worst
 
 
 @compiled

@@ -22,7 +22,7 @@ from ..linear.normal_equations import passes_for_matrix
 from ..linear.rows import Rows
 from ..linear.task import LinearTask
 from .pairs import list_short
-from .queries import Queries
+from .queries import Queries, partners
 from .task import RankingTask
 
 __all__ = ["ListedPairs", "can_list"]
@@ -35,20 +35,17 @@ _MOST, _NUMBERS = 1 << 23, 12.0
 def can_list(task: RankingTask) -> bool:
     """Whether pairs and features are few enough."""
     rows, documents = task.rows, task.queries.documents
-    partners = count_partners(task.queries)
-    pairs = 0.5 * partners.sum()
+    each = count_partners(task.queries)
+    pairs = 0.5 * float(each.sum())
     # a few long documents may be in most of the pairs: a mean over all documents would not tell
     entries = np.diff(rows.indptr)[documents] if rows.sparse else np.full(len(documents), rows.shape[1])
-    stored = min(float(partners @ entries), pairs * rows.shape[1])
+    stored = min(float(each @ entries), pairs * rows.shape[1])
     return passes_for_matrix(rows) < np.inf and max(stored, _NUMBERS * pairs) <= _MOST
 
 
 def count_partners(queries: Queries) -> Reals:
     """In how many ordered pairs each document is, whatever their weights."""
-    first = np.concatenate([[0], np.cumsum(queries.n_grades)])
-    number = np.repeat(first[:-1], queries.sizes) + queries.grade
-    alike = np.bincount(number, minlength=int(first[-1]))
-    return np.asarray(np.repeat(queries.sizes, queries.sizes) - alike[number], np.float64)
+    return partners(queries._replace(weight=np.ones(len(queries.documents))))
 
 
 def count_pairs(queries: Queries) -> int:

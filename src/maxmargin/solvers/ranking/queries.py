@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from .pairs import short_pairs
 
-__all__ = ["Queries", "group"]
+__all__ = ["Queries", "group", "partners"]
 
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -101,13 +101,16 @@ def group(y: Reals, query: Ints, used: NDArray[np.bool_] | None = None, weight: 
 
 
 def _pairs(queries: Queries) -> Reals:
-    """Pairs of each query: at equal scores all of them are short of any limit."""
-    if not len(queries.number):
-        return np.zeros(0)
+    """Pairs of each query, each with its weight."""
+    return 0.5 * queries.sums(partners(queries)) if len(queries.number) else np.zeros(0)
+
+
+def partners(queries: Queries) -> Reals:
+    """The pairs that each document is in, each with its weight: at equal scores all are short of any limit."""
     equal = np.zeros(len(queries.documents))
     excess, degree, around = np.empty((3, len(equal)))
     short_pairs(
         equal, equal, queries.weight, queries.grade, queries.n_grades, queries.start, np.arange(len(equal)), np.inf,
         excess, degree, around,
     )  # fmt: skip
-    return 0.5 * queries.sums(degree)
+    return degree
