@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ._checked_rows import checked_rows
 from ._estimator import check_number, choose_solver, warn_caller
-from ._machine import Machine, counted
+from ._machine import Machine, counted, takes_copies
 from ._notes import (
     HardMargin,
     about_scales,
@@ -111,7 +111,7 @@ class KernelMachine(Machine):
             check_precomputed(X)
         elif callable(self.kernel):
             check_symmetric(self.kernel, X)
-        X, order, weight = counted(X, number, weight, merge=not self._precomputed)
+        X, order, weight = counted(X, number, weight, merge=not (self._precomputed or takes_copies(self.solver)))
         return X[:, order] if self._precomputed else X, order, weight
 
     @property

@@ -175,6 +175,14 @@ class Machine(MarginEstimator):
             raise KeyboardInterrupt(f"{ended}; {missed}" if missed else str(ended)) from None
 
 
+def takes_copies(solver: Any) -> bool:
+    """Whether each copy of a row is a row of its own to this solver, at its place in the data.
+
+    A perceptron makes steps of the size of a row's weight, and its bound on mistakes is one for equal weights.
+    """
+    return isinstance(solver, Perceptron) or (isinstance(solver, str) and isinstance(_SOLVERS.get(solver), Perceptron))
+
+
 def counted(X: Any, number: Ints, weight: Reals | None, *, merge: bool = True) -> tuple[Any, Ints, Reals]:
     """The rows that count, their positions in the data, and their weights, all positive.
 

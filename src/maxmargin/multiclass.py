@@ -22,7 +22,7 @@ from ._estimator import (
     costs_of_labels,
     undone_if_failed,
 )
-from ._machine import check_margin, counted
+from ._machine import check_margin, counted, takes_copies
 from ._notes import about_contradictions, about_scales, hard_margin, tell_hard_margin, tell_zero, zero_is_best
 from ._products import inner
 from .data._mapped_rows import rows_of
@@ -265,7 +265,11 @@ class MulticlassSVM(Classifier, MarginEstimator):
                 self._warm = ("rows", _Rows.of(*kept, constant, number, order, result.certificate.solver, shift))
             result.w = weights(result.w)
         else:
-            order, weight = merge_equal_rows(chosen, groups, weight)
+            if not takes_copies(solver):
+                order, weight = merge_equal_rows(chosen, groups, weight)
+            else:
+                weight = np.ones(len(number)) if weight is None else weight
+                order = np.flatnonzero(weight > 0.0)
             if wanted is not None:
                 chosen, weight = _divided(chosen, wanted), self._times(weight, wanted)
             encoded: Encoded = structure.encode(chosen, number)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
-from maxmargin import HardMarginSVM, SVMClassifier, SVMRegressor
+from maxmargin import HardMarginSVM, MulticlassSVM, SVMClassifier, SVMRegressor
 from maxmargin.solvers.linear.rows import Rows
 from maxmargin.solvers.linear.task import LinearTask
 from maxmargin.solvers.loop import Result, run_to_tolerance
@@ -170,3 +171,35 @@ def test_what_it_is_not_for(name: str) -> None:
         SVMRegressor(solver=name).fit(X, X[:, 0])
     with pytest.raises(ValueError, match=f"SVMClassifier: solver '{name}' is not for kernel='rbf': {where}"):
         SVMClassifier(kernel="rbf", solver=name).fit(X, y)
+
+
+@pytest.mark.parametrize("solver", ["perceptron", "averaged_perceptron"])
+@pytest.mark.parametrize("kind", [SVMClassifier, MulticlassSVM])
+def test_many_copies_of_a_row_are_visited_one_by_one(kind: Any, solver: str) -> None:
+    X = np.vstack([np.tile([1.0, 0.0], (1000, 1)), [[-0.9, 0.5]], [[-1.0, -0.5]]])
+    y = np.append(np.ones(1001), -1.0)
+    gamma = HardMarginSVM(fit_intercept=False).fit(X, y).margin_
+    bound = (np.linalg.norm(X, axis=1).max() / gamma) ** 2
+    for seed in range(4):
+        model = kind(solver=solver, fit_intercept=False, random_state=seed).fit(X, y)
+        assert np.all(np.asarray(model.n_mistakes_) <= bound)
+
+
+@pytest.mark.parametrize("kind", [SVMClassifier, MulticlassSVM])
+def test_the_given_order_is_that_of_the_data(kind: Any) -> None:
+    rng = np.random.default_rng(4)
+    X, y = rng.normal(size=(60, 3)), rng.choice([-1.0, 1.0], 60)
+    X[30:] = X[:30]  # copies too, some with the other class
+    solver = Perceptron(average=False, permuted=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = kind(solver=solver, fit_intercept=False, max_passes=2).fit(X, y)
+    w, W = np.zeros(3), np.zeros((2, 3))
+    for _ in range(model.n_iter_ - 1):  # the last pass is that of the certificate
+        for x, sign in zip(X, y, strict=True):
+            if sign * (w @ x) <= 0.0:
+                w = w + sign * x
+            true, said = int(sign > 0.0), int(np.argmax(W @ x))
+            W[true] += x
+            W[said] -= x
+    assert model.coef_ == pytest.approx(w[None] if kind is SVMClassifier else W)

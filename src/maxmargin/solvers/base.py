@@ -364,7 +364,8 @@ def to_dual_point(oracle: Oracle, work: Work, examples: Ints) -> float:
     # sums run in the order of the examples as given, whatever the history of the working set
     rank = np.full(len(planes.head), -1, np.int64)
     rank[examples] = np.arange(len(examples))
-    used = np.flatnonzero((alpha > 0.0) & (planes.length[:n] > 0) & (rank[owner] >= 0))
+    counts = (planes.length[:n] > 0) | (planes.loss[:n] > 0.0)  # without features a loss may be left
+    used = np.flatnonzero((alpha > 0.0) & counts & (rank[owner] >= 0))
     used = used[np.argsort(rank[owner[used]], kind="stable")]
     share = work.c[owner[used]] * alpha[used] / total[owner[used]]
     work.w[:] = 0.0

@@ -547,7 +547,12 @@ class _Loop:
         return least is not None and self.best is not None and least >= self.best[0].primal
 
     def _honest(self, status: Status, found: Certificate) -> Status:
-        """A run stopped by a limit may have converged all the same."""
+        """A run stopped by a limit may have converged all the same.
+
+        A perceptron has separated nothing where an output with a loss has the features of the truth: no step moves it.
+        """
+        if status is Status.SEPARATED and getattr(self.task, "oracle", None) is not None and found.training_risk > 0.0:
+            return Status.STANDSTILL
         limit = status in (Status.PASS_LIMIT, Status.TIME_LIMIT, Status.STALLED)
         return (self._within(found.primal, self._bound(found)) if limit else None) or status
 

@@ -188,7 +188,7 @@ def write_difference(out_parts, n_out, true_parts, n_true, scratch, part, coef):
 
 @compiled(inner=True)
 def insert(planes, i, part, coef, n, loss, stamp):
-    """The plane of example ``i`` with these entries: an old one if it is known, else a new one without weight.
+    """The plane of example ``i`` with these entries and loss: an old one if known, else a new one without weight.
 
     The caller has made sure that there is room for one plane and ``n`` entries.
     """
@@ -197,7 +197,8 @@ def insert(planes, i, part, coef, n, loss, stamp):
     p = planes.head[i]
     last = p
     while p >= 0:
-        if length[p] == n:
+        # outputs with equal features may have different losses: the planes are others
+        if length[p] == n and planes.loss[p] == loss:
             same = True
             at = start[p]
             for q in range(n):
