@@ -13,7 +13,7 @@ from maxmargin import MulticlassSVM
 from maxmargin.errors import DataError
 from maxmargin.solvers.linear.automatic import Automatic
 from maxmargin.solvers.linear.crammer_singer import MulticlassTask
-from maxmargin.solvers.linear.multiclass_interior_point import MulticlassInteriorPoint
+from maxmargin.solvers.linear.multiclass_interior_point import MulticlassInteriorPoint, MulticlassInteriorRun
 from maxmargin.solvers.linear.rows import Rows
 from maxmargin.solvers.loop import Result, run_to_tolerance
 from maxmargin.status import Status
@@ -165,3 +165,40 @@ def test_coordinate_ascent_that_would_not_end_is_left(monkeypatch: pytest.Monkey
     result = solve(X * [1.0, 1.0, 100.0, 1e3], COSTS["zero_one"], 10.0, solver=Automatic(), max_passes=1000)
     assert result.certificate.status is Status.CONVERGED
     assert result.certificate.solver == "interior_point"
+
+
+@pytest.mark.parametrize("costs", COSTS)
+@pytest.mark.parametrize("C", [1e-6, 1.0, 1e8])
+def test_the_start_is_on_the_central_path(C: float, costs: str) -> None:
+    weight = WEIGHT * np.logspace(-6, 6, len(Y))
+    task = MulticlassTask(Rows(X), Y, COSTS[costs], C, weight, 1e-3, np.random.default_rng(0))
+    run = MulticlassInteriorRun(task)
+    assert not run.W.any()
+    assert np.ptp(run.a * run.low) <= 1e-12 * (run.a * run.low).max()
+    assert run.a.sum(1) == pytest.approx(task.c, rel=1e-9)
+    assert run.low == pytest.approx(run.t[:, None] - COSTS[costs][Y], rel=1e-9)
+    assert (run.low > 0.0).all()
+
+
+def test_the_bound_of_each_step_is_below_the_optimum() -> None:
+    """Also while the weights are not those of the dual point."""
+    best = solve(X * [1.0, 10.0, 100.0, 1e3], COSTS["costs"], 2.0, tol=1e-10).certificate.primal
+    task = MulticlassTask(
+        Rows(X * [1.0, 10.0, 100.0, 1e3]), Y, COSTS["costs"], 2.0, WEIGHT, 1e-8, np.random.default_rng(0)
+    )
+    run = MulticlassInteriorRun(task)
+    steps = [run.advance() for _ in range(15)]
+    assert run.off < 1.0
+    assert all(step.dual <= best * (1.0 + 1e-9) for step in steps)
+    assert steps[-1].dual > 0.9 * best
+
+
+@pytest.mark.parametrize("scale", [1e3, 1e10, 1e14, 1e16, 1e30, 1e100])
+@pytest.mark.parametrize("penalized", [True, False])
+def test_two_rows_at_any_distance(scale: float, penalized: bool) -> None:
+    rows = np.array([[0.0], [scale]])
+    model = MulticlassSVM(penalize_intercept=penalized, solver="interior_point", max_passes=600).fit(rows, [0, 1])
+    assert model.certificate_.status is Status.CONVERGED
+    # of weights w and -w and intercepts b and -b: b alone tells the rows apart, or w does
+    optimum = 0.25 if penalized else scale**-2
+    assert model.certificate_.primal == pytest.approx(optimum, rel=2e-3)

@@ -129,7 +129,9 @@ class MulticlassTask:
         """``W`` of a dual point, ``(n_features, n_classes)``."""
         beta = -a
         beta[self.examples, self.target] = 0.0
-        beta[self.examples, self.target] = -beta.sum(1)  # not c_i - a_iy, which at a large C would be rounding
+        beta[self.examples, self.target] = -np.einsum(
+            "ik->i", beta
+        )  # not c_i - a_iy, which at a large C would be rounding
         return np.ascontiguousarray(self.rows.combined(beta))
 
     def rounding(self, w: Reals) -> float:
