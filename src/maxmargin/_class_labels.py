@@ -223,6 +223,16 @@ class KnownLabels:
             return class_factors(_by_number(class_weight, self._index), every, every, np.ones(len(every), np.bool_))
         return class_factors(class_weight, every, number, used)
 
+    def weights(
+        self, class_weight: Any, number: Ints, sample_weight: NDArray[np.float64] | None
+    ) -> NDArray[np.float64] | None:
+        """Weights of rows with these :meth:`numbers`, the factors of their classes in them."""
+        factors = self.factors(class_weight, number, np.ones(len(number), np.bool_))
+        if factors is None:
+            return sample_weight
+        with np.errstate(over="ignore"):  # refused beside C
+            return factors[number] if sample_weight is None else np.asarray(sample_weight * factors[number])
+
 
 class Classifier(ClassifierMixin):
     """scikit-learn's classifier, whose score knows labels of any type."""

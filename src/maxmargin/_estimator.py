@@ -135,6 +135,7 @@ class MarginEstimator(BaseEstimator):
     solver_: str
     n_mistakes_: NDArray[np.int64]
     _switches: tuple[str, ...] = ("fit_intercept", "penalize_intercept", "warm_start", "functions", "empty")
+    _at_once = "it learns from all its data at once"  # where there is no partial_fit
     _quiet = False  # set where an early end is no surprise, such as in a comparison of solvers
     notes_: tuple[str, ...]
 
@@ -241,7 +242,7 @@ class MarginEstimator(BaseEstimator):
     def _finish(self, result: Result, problems: Sequence[Result] | None = None) -> None:
         """Store the figures, those of a perceptron for each of several problems; then speak of an early end."""
         mistakes = [each.n_mistakes for each in problems or [result]]
-        self.__dict__.pop("n_mistakes_", None)  # of an earlier fit by a perceptron
+        self._forget("n_mistakes_", "_streams", "n_samples_seen_")  # of a perceptron, or a stream, before
         if None not in mistakes:
             self.n_mistakes_ = np.array(mistakes, np.int64)
         self.certificate_ = certificate = result.certificate
@@ -306,8 +307,8 @@ class MarginEstimator(BaseEstimator):
             if name != "partial_fit" or hasattr(type(self), name):
                 return object.__getattribute__(self, name)  # raises, with its own reason
             raise AttributeError(
-                f"{type(self).__name__} has no partial_fit: it learns from all its data at once; SVMClassifier (of "
-                "several classes too), SVMRegressor and SVMRanker learn from a stream"
+                f"{type(self).__name__} has no partial_fit: {self._at_once}; SVMClassifier, MulticlassSVM, "
+                "SVMRegressor and SVMRanker learn from a stream"
             )
 
     def __getstate__(self) -> dict[str, Any]:

@@ -163,8 +163,6 @@ class Machine(MarginEstimator):
         worst = max(reached, key=lambda result: _hardness(result.certificate))
         self.solver_reason_ = worst.reason
         worst.certificate = sum_of([result.certificate for result in results])
-        for name in ("_streams", "n_samples_seen_"):  # of partial_fit
-            self.__dict__.pop(name, None)
         if missed:
             self.notes_ = (*self.notes_, missed)
             if self.verbose:

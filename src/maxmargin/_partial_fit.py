@@ -1,8 +1,11 @@
-"""What the estimators share that learn from a stream, see :mod:`maxmargin.solvers.linear.stream`."""
+"""What the estimators share that learn from a stream, see :mod:`maxmargin.solvers.linear.stream`.
+
+For machines with structured outputs see :mod:`maxmargin.solvers.structured_stream`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import update_wrapper, wraps
 from types import MethodType
@@ -16,14 +19,16 @@ from ._kernel_machine import KernelMachine
 from .data._mapped_rows import rows_of
 from .errors import RuledOutError
 from .losses import MARGIN_LOSSES, Hinge, Logistic, MarginLoss, Perceptron, SquaredHinge, margin_loss
-from .solvers.linear.stream import FIGURES, Stream
+from .solvers.linear.stream import Stream
+from .solvers.loop import check_costs
+from .solvers.options import shown
 from .solvers.ranking.stream import QueryStream
 from .solvers.subgradient import Pegasos, Subgradient
 from .structures.base import check_row_magnitude
 
 __all__ = [
-    "Streams", "can_stream", "check_stream_solver", "classes_of", "for_streams", "numbers_among", "stream_loss",
-    "used_rows",
+    "Streams", "can_stream", "check_stream_solver", "check_stream_weight", "classes_of", "for_streams",
+    "numbers_among", "stream_loss", "used_rows",
 ]  # fmt: skip
 
 Reals = NDArray[np.float64]
@@ -76,26 +81,45 @@ class Streams:
 
     Parameters
     ----------
-    estimator : KernelMachine or SVMRanker
-    n_problems : int
+    estimator : estimator with a partial_fit
+    each : list of Stream
     start : float
         Taken off the targets, and given back to the intercept.
-    kind : type
-        Of the streams.
     """
 
-    def __init__(self, estimator: Any, n_problems: int, start: float = 0.0, kind: type[Stream] = Stream) -> None:
-        self.parameters, self.start = _parameters(estimator), start
-        d = estimator.n_features_in_
-        self.each = [kind(d, float(estimator.C), estimator._intercept) for _ in range(n_problems)]
+    def __init__(self, estimator: Any, each: Sequence[Stream], start: float = 0.0) -> None:
+        self.parameters, self.each, self.start = _parameters(estimator), list(each), start
+
+    @classmethod
+    def of_rows(
+        cls, estimator: Any, n_problems: int, start: float = 0.0, kind: Callable[[int, float, str], Stream] = Stream
+    ) -> Streams:
+        """Those of a machine with one score a row, of this ``kind``."""
+        d, C = estimator.n_features_in_, float(estimator.C)
+        return cls(estimator, [kind(d, C, estimator._intercept) for _ in range(n_problems)], start)
+
+    @classmethod
+    def of_structure(cls, estimator: Any, n_weights: int) -> Streams:
+        """That of a machine with structured outputs."""
+        from .solvers.structured_stream import StructuredStream
+
+        return cls(estimator, [StructuredStream(n_weights, float(estimator.C))])
+
+    def take_examples(self, estimator: Any, oracle: Any, weight: Reals, at: int = 0) -> None:
+        """The next piece of a machine with structured outputs, see :class:`~.solvers.structured_stream`."""
+        stream: Any = self.each[0]
+        before = stream.seen
+        with self.piece(estimator, int(np.count_nonzero(weight)), lambda: stream.seen - before):
+            stream.take_examples(oracle, weight, at)
 
     def check(self, estimator: Any) -> None:
         """Refuse parameters that were changed while the stream went on."""
         for name, value in _parameters(estimator).items():
-            if value != self.parameters[name]:
+            if not _same(value, before := self.parameters[name]):
+                now, then = (" ".join(shown(each).split()) for each in (value, before))
                 raise ValueError(
-                    f"{type(estimator).__name__}: {name} is {value!r} and was {self.parameters[name]!r} when this "
-                    "stream began; set it back, or begin another stream with a clone"
+                    f"{type(estimator).__name__}: {name} is {now} and was {then} when this stream began; set it back, "
+                    "or begin another stream with a clone"
                 )
 
     def weights(self) -> tuple[Reals, Reals]:
@@ -110,9 +134,9 @@ class Streams:
 
         Parameters
         ----------
-        estimator : KernelMachine or SVMRanker
+        estimator : estimator with a partial_fit
         n_rows : int
-            Rows of the piece that count.
+            Rows or examples of the piece that count.
         taken : callable
             How many of them were taken where not all were. An end before the first one leaves the estimator as it was.
         """
@@ -130,7 +154,8 @@ class Streams:
     def take_over(self, estimator: Any, n_rows: int) -> None:
         """What the estimator says of itself after a piece of so many rows that count; a fit before is forgotten."""
         estimator._forget(*_OF_FIT)
-        estimator.solver_, estimator.solver_reason_ = "subgradient", "partial_fit sees each row once"
+        estimator.solver_ = "subgradient"
+        estimator.solver_reason_ = f"partial_fit sees each {self.each[0].unit} once"
         estimator.n_iter_ = 1
         estimator.n_samples_seen_ = getattr(estimator, "n_samples_seen_", 0) + n_rows
 
@@ -159,25 +184,46 @@ def take_stream_parts(estimator: Any, parts: dict[str, Any]) -> None:
     The estimator has its parameters and weights already.
     """
     _ = estimator.partial_fit  # an AttributeError where there is none
-    coef, count, seen = np.atleast_2d(estimator.coef_), parts["n_samples_seen"], parts["seen"]
-    if not all(type(n) is int and 0 <= n < 2**63 for n in (count, *seen)) or len(seen) != len(coef):
+    count, seen, arrays = parts["n_samples_seen"], parts["seen"], []
+    streams = _new_streams(estimator, float(parts["start"]))
+    each = streams.each
+    if not all(type(n) is int and 0 <= n < 2**63 for n in (count, *seen)) or len(seen) != len(each):
         raise ValueError("numbers of rows that are none")
-    shape, arrays = (len(coef), coef.shape[1] + (estimator._intercept != "none")), []
-    for name, wanted in (("last", shape), ("mean", shape), ("figures", (len(coef), FIGURES))):
+    shape = len(each), each[0].n_weights
+    for name, wanted in (("last", shape), ("mean", shape), ("figures", (len(each), len(each[0].first_figures)))):
         arrays.append(np.ascontiguousarray(parts[name], np.float64))
         if arrays[-1].shape != wanted:
             raise ValueError(f"{name} of shape {arrays[-1].shape}; it must be {wanted}")
-    kind = Stream if isinstance(estimator, KernelMachine) else QueryStream
-    streams = Streams(estimator, len(coef), float(parts["start"]), kind)
-    for stream, n, *state in zip(streams.each, seen, *arrays, strict=True):
+    for stream, n, *state in zip(each, seen, *arrays, strict=True):
         stream.go_on_from(n, *state)
     estimator._streams = streams
     streams.take_over(estimator, count)
 
 
+def _new_streams(estimator: Any, start: float) -> Streams:
+    """Streams before their first piece, for the weights that the estimator has."""
+    if hasattr(estimator, "_n_weights"):
+        return Streams.of_structure(estimator, estimator._n_weights)
+    kind = Stream if isinstance(estimator, KernelMachine) else QueryStream
+    return Streams.of_rows(estimator, len(np.atleast_2d(estimator.coef_)), start, kind)
+
+
 def _parameters(estimator: Any) -> dict[str, Any]:
-    names = ("C", "loss", "epsilon", "multi_class", "fit_intercept", "penalize_intercept")
+    names = (
+        "structure", "C", "loss", "epsilon", "multi_class", "fit_intercept", "penalize_intercept", "intercept_scaling",
+        "label_weight", "forbidden",
+    )  # fmt: skip
     return {name: getattr(estimator, name) for name in names if hasattr(estimator, name)}
+
+
+def _same(value: Any, other: Any) -> bool:
+    """Whether two values of a parameter are equal: numbers, names, arrays, or objects."""
+    if value is other:
+        return True
+    try:
+        return bool(value == other)
+    except ValueError:  # of arrays
+        return np.array_equal(np.asarray(value), np.asarray(other))
 
 
 def can_stream(estimator: KernelMachine) -> bool:
@@ -193,10 +239,7 @@ def can_stream(estimator: KernelMachine) -> bool:
         what = f"kernel={estimator.kernel!r}" if estimator.nu is None else "nu"
         raise AttributeError(f"{name}: partial_fit is for kernel='linear', not for {what}")
     check_stream_solver(estimator)
-    if isinstance(getattr(estimator, "class_weight", None), str):
-        raise AttributeError(
-            f"{name}: partial_fit cannot count the classes of a whole stream: class_weight must be a dict"
-        )
+    check_stream_weight(estimator)
     loss: Any = getattr(estimator, "loss", None)
     if isinstance(loss, MarginLoss) or (isinstance(loss, str) and loss in MARGIN_LOSSES):
         with suppress(ValueError):  # what is no loss of the estimator is refused by the call
@@ -218,6 +261,15 @@ def check_stream_solver(estimator: Any) -> None:
         f"{type(estimator).__name__}: partial_fit goes by stochastic subgradients: solver must be 'auto' or "
         f"'subgradient', not {solver!r:.80}{why}"
     )
+
+
+def check_stream_weight(estimator: Any) -> None:
+    """An AttributeError for a ``class_weight`` that is known only when all classes have been counted."""
+    if isinstance(getattr(estimator, "class_weight", None), str):
+        raise AttributeError(
+            f"{type(estimator).__name__}: partial_fit cannot count the classes of a whole stream: class_weight must be "
+            "a dict"
+        )
 
 
 def stream_loss(loss: str | MarginLoss) -> MarginLoss:
@@ -276,11 +328,11 @@ def numbers_among(labels: KnownLabels, truth: NDArray[Any], classes: NDArray[Any
     return number
 
 
-def used_rows(estimator: KernelMachine, X: Any, weight: Reals | None) -> tuple[Any, Ints, Reals]:
+def used_rows(estimator: Any, X: Any, weight: Reals | None) -> tuple[Any, Ints, Reals]:
     """The rows of positive weight, their positions, and their weights, which ``C`` leaves numbers to compute with."""
     check_row_magnitude(X)
     n = X.shape[0]
     order, used = (np.arange(n), np.ones(n)) if weight is None else (at := np.flatnonzero(weight > 0.0), weight[at])
-    if len(order):
-        estimator._costs(used)
+    with np.errstate(over="ignore"):
+        check_costs(float(estimator.C) * used, type(estimator).__name__)
     return (X if len(order) == n else rows_of(X, order)), order, used

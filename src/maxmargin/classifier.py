@@ -383,17 +383,13 @@ class SVMClassifier(Classifier, KernelMachine):
         )
         check_classification_targets(truth)
         number = numbers_among(labels, truth, known)
-        weight = check_sample_weight(sample_weight, len(truth))
-        factors = labels.factors(self.class_weight, number, np.ones(len(number), np.bool_))
-        if factors is not None:
-            with np.errstate(over="ignore"):  # refused beside C
-                weight = factors[number] if weight is None else weight * factors[number]
+        weight = labels.weights(self.class_weight, number, check_sample_weight(sample_weight, len(truth)))
         X, order, weight = used_rows(self, X, weight)
         number = number[order]
         self.classes_ = known
         problems = list(self._problems(number))
         if streams is None:
-            streams = Streams(self, len(problems))
+            streams = Streams.of_rows(self, len(problems))
         before = [stream.seen for stream in streams.each]
 
         def taken() -> int:

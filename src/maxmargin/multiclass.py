@@ -11,19 +11,30 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from ._checked_rows import checked_rows
-from ._class_labels import Classifier, ClassLabels, classes_in, classes_part
+from ._class_labels import Classifier, ClassLabels, KnownLabels, classes_in, classes_part
 from ._estimator import (
     MarginEstimator,
     check_number,
+    check_sample_weight,
     choose_solver,
     costs_of_labels,
     undone_if_failed,
 )
 from ._machine import check_margin, counted, takes_copies
 from ._notes import about_contradictions, about_scales, hard_margin, tell_hard_margin, tell_zero, zero_is_best
+from ._partial_fit import (
+    Streams,
+    check_stream_solver,
+    check_stream_weight,
+    classes_of,
+    for_streams,
+    numbers_among,
+    used_rows,
+)
 from ._products import inner
 from .data._mapped_rows import rows_of
 from .errors import DataError
@@ -49,6 +60,19 @@ _PENALIZED = (
 )
 
 
+def _can_stream(estimator: MulticlassSVM) -> bool:
+    """Whether there is a ``partial_fit``; an AttributeError says why not."""
+    check_stream_solver(estimator)
+    check_stream_weight(estimator)
+    penalized = estimator.penalize_intercept
+    if estimator.fit_intercept and isinstance(penalized, bool | np.bool_) and not penalized:
+        raise AttributeError(
+            f"{type(estimator).__name__}: partial_fit has penalised intercepts alone: penalize_intercept must be True "
+            "or None, not False"
+        )
+    return True
+
+
 class MulticlassSVM(Classifier, MarginEstimator):
     """Linear multiclass SVM (Crammer-Singer) with a certificate.
 
@@ -71,7 +95,7 @@ class MulticlassSVM(Classifier, MarginEstimator):
         changes nothing); that takes ``solver="auto"``, ``"coordinate_ascent"``, ``"interior_point"`` or
         ``"block_ascent"``. True: they are the weights of a constant feature, penalised like the others, as LIBLINEAR
         does with ``-B 1``; all solvers can. None: free with the solvers that can, penalised with those of structured
-        machines, and ``notes_`` says so.
+        machines, and ``notes_`` says so; penalised in :meth:`partial_fit`.
     intercept_scaling : float, default=1.0
         Of penalised intercepts alone: value of the constant feature; larger values penalise them less.
     class_weight : dict, "balanced" or None, default=None
@@ -122,6 +146,8 @@ class MulticlassSVM(Classifier, MarginEstimator):
         Passes over the data.
     n_mistakes_ : int64 array of shape (1,)
         Steps of a perceptron; with no other solver.
+    n_samples_seen_ : int
+        Rows of positive weight, after :meth:`partial_fit`.
 
     Examples
     --------
@@ -204,7 +230,6 @@ class MulticlassSVM(Classifier, MarginEstimator):
             After Ctrl-C, with the best model so far already stored.
         """
         from .solvers.compiled_oracle import CompiledOracle
-        from .structures.multiclass import Multiclass
         from .structures.rows import merge_equal_rows
 
         self._check_parameters()
@@ -215,16 +240,7 @@ class MulticlassSVM(Classifier, MarginEstimator):
         classes = labels.of_rows(truth, sample_weight, "MulticlassSVM")
         wanted = check_margin(margin, len(truth))
         names, number, weight = classes.names, classes.number, classes.weights()
-        costs = None
-        if callable(self.loss):
-            costs = costs_of_labels(self.loss, names.tolist())
-        elif not isinstance(self.loss, str):
-            costs = as_reals(self.loss, "loss")
-            check_largest(costs, "loss")
-        elif self.loss != "zero_one":
-            raise ValueError(f"loss must be 'zero_one', a callable of two labels or a cost matrix, not {self.loss!r}")
-        structure = Multiclass(len(names), costs)
-        check_smallest(structure.costs, "loss")
+        structure = self._structure(names)
         notes = about_scales(X, getattr(self, "feature_names_in_", None), shifts=self._free, C=float(self.C))
         n_features = X.shape[1]
         X = _canonical(X)
@@ -286,6 +302,100 @@ class MulticlassSVM(Classifier, MarginEstimator):
         self._take(result, names, constant)
         return self
 
+    @for_streams(_can_stream)
+    @undone_if_failed
+    def partial_fit(
+        self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> MulticlassSVM:
+        """Learn from the next piece of a stream, visiting each row once, in the order given.
+
+        After ``n`` rows in all, of any number of calls, the objective is that of :meth:`fit` for these rows with the
+        same ``C`` and with intercepts that are penalised (or none); in random order the weights come near its minimum
+        as fast as ``1 / sqrt(n)``, see :mod:`maxmargin.solvers.structured_stream`. They are the same to the last bit
+        whatever the pieces are. There is no ``certificate_``: it would need the rows that are gone. A :meth:`fit`
+        before is forgotten, and a later one forgets the stream. ``solver`` must be ``"auto"`` or ``"subgradient"``;
+        ``tol``, the limits, ``random_state``, ``warm_start``, ``verbose`` and ``callback`` play no part. A model file
+        keeps all that the next call needs.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+        y : array of shape (n,)
+            Classes of any hashable type, as for :meth:`fit`.
+        classes : array of shape (n_classes,)
+            All classes that will ever come, each once in ``classes_``: sorted where they can be. Needed in the
+            first call, unless there was a fit before.
+        sample_weight : array of shape (n,), optional
+            Factors ``s_i`` on the slacks; 0 leaves a row out, negative ones are refused.
+
+        Returns
+        -------
+        MulticlassSVM
+            This estimator, with ``coef_``, ``intercept_``, ``classes_`` and ``n_samples_seen_``.
+
+        Raises
+        ------
+        ValueError
+            For invalid parameters or data, and for parameters changed between two calls.
+        RuledOutError
+            With another solver, ``penalize_intercept=False`` and ``class_weight="balanced"``: there is no such method
+            then.
+        KeyboardInterrupt
+            After Ctrl-C, when the piece has been used in part.
+        """
+        from .solvers.compiled_oracle import CompiledOracle
+
+        self._check_parameters()
+        self._check_intercept_parameters()
+        streams: Streams | None = vars(self).get("_streams")
+        if streams is not None:
+            streams.check(self)
+        known = classes_of(classes, getattr(self, "classes_", None), begun=streams is not None)
+        labels = KnownLabels(y, known)
+        X, truth = checked_rows(
+            self, X, labels.y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=streams is None
+        )
+        check_classification_targets(truth)
+        number = numbers_among(labels, truth, known)
+        weight = labels.weights(self.class_weight, number, check_sample_weight(sample_weight, len(truth)))
+        structure = self._structure(known)
+        X, order, weight = used_rows(self, _canonical(X), weight)
+        self.classes_ = known
+        encoded: Encoded = structure.encode(_with_constant(X, self._stream_constant), number[order])
+        if streams is None:
+            streams = Streams.of_structure(self, encoded.n_weights)
+        streams.take_examples(self, CompiledOracle(structure, encoded), weight)
+        return self
+
+    @property
+    def _stream_constant(self) -> float:
+        return float(self.intercept_scaling) if self.fit_intercept else 0.0
+
+    @property
+    def _n_weights(self) -> int:
+        """Those of a stream."""
+        return int(self.coef_.size) + (len(self.coef_) if self.fit_intercept else 0)
+
+    def _take_weights(self, streams: Streams) -> None:
+        """Those of the stream."""
+        self._set_weights(streams.each[0].weights(), len(self.classes_), self._stream_constant)
+
+    def _structure(self, names: NDArray[Any]) -> Any:
+        """The structure that the parameters state, for these classes."""
+        from .structures.multiclass import Multiclass
+
+        costs = None
+        if callable(self.loss):
+            costs = costs_of_labels(self.loss, names.tolist())
+        elif not isinstance(self.loss, str):
+            costs = as_reals(self.loss, "loss")
+            check_largest(costs, "loss")
+        elif self.loss != "zero_one":
+            raise ValueError(f"loss must be 'zero_one', a callable of two labels or a cost matrix, not {self.loss!r}")
+        structure = Multiclass(len(names), costs)
+        check_smallest(structure.costs, "loss")
+        return structure
+
     @property
     def _free(self) -> bool:
         """Whether there are intercepts without a penalty."""
@@ -293,8 +403,7 @@ class MulticlassSVM(Classifier, MarginEstimator):
             return False
         return self.penalize_intercept is not None or _by_rows(self.solver)
 
-    def _check_intercept(self, solver: Any) -> bool:
-        """Check what there is to the intercept; returns whether the solver is one by rows."""
+    def _check_intercept_parameters(self) -> None:
         check_number(self, "intercept_scaling", low=0.0, low_allowed=False)
         if not 1.0 / LARGEST <= float(self.intercept_scaling) <= LARGEST:
             raise ValueError(
@@ -307,6 +416,10 @@ class MulticlassSVM(Classifier, MarginEstimator):
             )
         if self.penalize_intercept and not self.fit_intercept:
             raise ValueError("MulticlassSVM: penalize_intercept=True needs fit_intercept=True")
+
+    def _check_intercept(self, solver: Any) -> bool:
+        """Check what there is to the intercept; returns whether the solver is one by rows."""
+        self._check_intercept_parameters()
         by_rows = _by_rows(solver)
         if self._free and not by_rows:
             raise ValueError(
@@ -420,14 +533,17 @@ class MulticlassSVM(Classifier, MarginEstimator):
 
     def _take(self, result: Result, classes: NDArray[Any], constant: float) -> None:
         """Store the weights, then the figures."""
-        W = result.w.reshape(-1, len(classes))
         self.classes_ = classes
-        self.coef_ = (W[:-1] if constant else W).T  # in the order that products with sparse rows take without a copy
-        self.intercept_ = W[-1] * constant if constant else np.zeros(len(classes))
+        self._set_weights(result.w, len(classes), constant)
         if self._free:
             self.intercept_ -= self.intercept_.mean()
         self.solver_reason_ = result.reason
         self._finish(result)
+
+    def _set_weights(self, w: NDArray[np.float64], n_classes: int, constant: float) -> None:
+        W = w.reshape(-1, n_classes)
+        self.coef_ = (W[:-1] if constant else W).T  # in the order that products with sparse rows take without a copy
+        self.intercept_ = W[-1] * constant if constant else np.zeros(n_classes)
 
     def _constant(self, X: Any, weight: NDArray[np.float64] | None) -> float:
         """Value of the constant feature, 0 for none.

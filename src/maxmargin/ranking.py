@@ -259,7 +259,7 @@ class SVMRanker(MarginEstimator):
             )  # fmt: skip
             result = self._watched(lambda **limits: run_to_tolerance(task, solver, **limits))
         self.coef_ = result.w
-        self._forget("items_", "strengths_", "_streams", "n_samples_seen_")
+        self._forget("items_", "strengths_")
         least = float(factor.min()) * float(queries.weight.min()) ** 2  # of a pair
         self._keep_notes(self._notes(X, result, inner(factor, queries.pairs), least))
         self.solver_reason_ = result.reason
@@ -349,7 +349,7 @@ class SVMRanker(MarginEstimator):
         queries, factor, n_rows = _grouped(grades, qid, sample_weight, document_weight)
         check_costs(float(self.C) * factor[factor > 0.0], type(self).__name__)
         if streams is None:
-            streams = Streams(self, 1, kind=QueryStream)
+            streams = Streams.of_rows(self, 1, kind=QueryStream)
         stream = streams.each[0]
         assert isinstance(stream, QueryStream)
         before, sizes = stream.seen, queries.sizes[stream.order_of(queries)]
@@ -456,7 +456,6 @@ class SVMRanker(MarginEstimator):
         wins = task.weight[: int((weight > 0.0).sum())]
         self._keep_notes(self._notes(X, result, float(wins.sum()), None if with_ties else float(wins.min())))
         self.solver_reason_ = result.reason
-        self._forget("_streams", "n_samples_seen_")
         self._finish(result)
         return self
 

@@ -312,7 +312,7 @@ default="epsilon_insensitive"
         target = target[order]
         if streams is None:
             start = float(np.average(target, weights=weight)) if self._intercept == "free" else 0.0
-            streams = Streams(self, 1, start)
+            streams = Streams.of_rows(self, 1, start)
         target = target - streams.start
         stream = streams.each[0]
         before = stream.seen

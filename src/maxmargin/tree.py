@@ -99,6 +99,8 @@ class TreeSVM(MarginEstimator):
     coef_: NDArray[np.float64]
     structure_: TreeStructure
 
+    _at_once = "its grammar is read off all trees at once"
+
     def __init__(
         self,
         C: float = 0.1,

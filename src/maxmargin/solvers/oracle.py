@@ -141,6 +141,10 @@ class Oracle(Judge):
     def perceptron(self, w: Reals, average: Reals, order: Ints, s: Reals, state: Reals) -> int:
         """One perceptron pass; returns the number of mistakes."""
 
+    @abstractmethod
+    def squares_of_truths(self, examples: Ints) -> Reals:
+        """``|phi(x_i, y_i)|^2`` of these examples."""
+
     def sweep(self, work: Work, order: Ints) -> None:
         """One pass of steps over ``order`` on cached planes alone."""
         keys, values = self._buffers()

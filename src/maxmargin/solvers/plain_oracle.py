@@ -13,6 +13,7 @@ from weakref import getweakrefcount
 import numpy as np
 from numpy.typing import NDArray
 
+from .._products import inner
 from ..errors import DataError, StructureError
 from ..structures.base import LARGEST, check_magnitude
 from ..structures.plain import (
@@ -196,6 +197,9 @@ class PlainOracle(Oracle):
         batch.insert_batch(
             work.planes, one, np.ones(1, bool), start, part, coef, np.array([loss]), work.stamp, ids[k : k + 1]
         )
+
+    def squares_of_truths(self, examples: Ints) -> Reals:
+        return np.array([inner(values, values) for _, values in map(self._truth, examples.tolist())], np.float64)
 
     def frank_wolfe(self, work: Work, order: Ints) -> None:
         # Entering a kernel costs as much as a visit: a few visits share one call, so that up to 7 steps separate the

@@ -65,7 +65,9 @@ class StructuredObjective(Objective):
     ) -> StructuredSteps | None:
         if momentum > 0.0 or not isinstance(self.task.oracle, CompiledOracle):
             return None
-        return StructuredSteps(self, w, averaged=averaged, radius=radius)
+        steps = StructuredSteps(w, averaged=averaged, radius=radius)
+        steps.turn_to(self)
+        return steps
 
     def _emptied(self, examples: Ints) -> Work:
         """A working set of no planes, for these examples; to make a new one takes time for each example there is."""

@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 from .._compiled import array, compiled, kernel
 from .._products import inner
 from ..structures.base import signatures
-from .buffers import Buffers, features_astray, has_nan, parts_astray
+from .buffers import Astray, Buffers, features_astray, has_nan, parts_astray
 from .compiled_oracle import CompiledOracle
 from .objective import Objective
+from .oracle import Oracle
 from .planes import write_difference
 from .scaled_weights import SCALE, ScaledWeights, move
 
-__all__ = ["NEAR", "StructuredSteps"]
+__all__ = ["NEAR", "StructuredSteps", "squares_of_truths"]
 
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -121,16 +122,47 @@ def structured_steps(
     return len(plan)
 
 
+@kernel(
+    lambda: types.void(
+        signatures().parts, signatures().features, signatures().pack, array(types.int64), array(types.int64),
+        types.int64, array(types.int32), array(types.int32), array(types.float64),
+    )
+)  # fmt: skip
+def squares_of_truths(parts, features, pack, examples, sizes, n_weights, out, true_parts, squares):
+    """``squares[k]`` becomes ``|phi(x_i, y_i)|^2`` of ``examples[k]``."""
+    scratch = np.zeros(sizes[0])
+    part = np.empty(2 * sizes[2], np.int32)
+    coef = np.empty(2 * sizes[2])
+    keys, values = np.empty(_BUFFER, np.int64), np.empty(_BUFFER)
+    for k in range(len(examples)):
+        i = examples[k]
+        first = pack.target_start[i]
+        for q in range(pack.target_start[i + 1] - first):
+            out[q] = pack.target[first + q]
+        n_true = parts(pack, i, out, true_parts)
+        if parts_astray(n_true, true_parts, sizes[0]):
+            raise Astray
+        m = write_difference(true_parts, n_true, true_parts, 0, scratch, part, coef)  # each part once
+        n = features(pack, i, part, coef, m, keys, values)
+        if n < 0:
+            keys, values = np.empty(-n, np.int64), np.empty(-n)
+            n = features(pack, i, part, coef, m, keys, values)
+        if features_astray(n, keys, values, n_weights):
+            raise Astray
+        total = 0.0
+        for q in range(n):
+            total += values[q] * values[q]
+        squares[k] = total
+
+
 class StructuredSteps(ScaledWeights):
-    """Weights on their way, by compiled steps on the examples of a structured problem.
+    """Weights on their way, by steps on the examples of one structured problem after another, compiled where it is.
 
     Parameters
     ----------
-    objective : Objective
-        Takes the steps that the kernel leaves to Python, see :func:`structured_steps`.
     w : float64 array of shape (n_weights,)
         Where to begin.
-    averaged, radius
+    averaged, radius, mean
         As of :class:`~.scaled_weights.ScaledWeights`.
 
     Attributes
@@ -139,14 +171,24 @@ class StructuredSteps(ScaledWeights):
         Sum of the planes since it was set to 0.
     """
 
-    def __init__(self, objective: Objective, w: Reals, *, averaged: bool, radius: float) -> None:
-        super().__init__(w, averaged=averaged, radius=radius)
+    a: Reals
+
+    def turn_to(self, objective: Objective) -> None:
+        """The problem whose examples are visited from now on; takes the steps that the kernel leaves to Python."""
         self.objective, self.a = objective, objective.no_dual()
+
+    def release(self) -> None:
+        """Let go of it."""
+        del self.objective, self.a
 
     def take(self, order: Ints, size: int, plan: Reals) -> None:
         """Steps along a plan, each with ``size`` examples of ``order`` (the last one may have fewer)."""
         task = self.objective.task
-        oracle: CompiledOracle = task.oracle
+        oracle: Oracle = task.oracle
+        if not isinstance(oracle, CompiledOracle):
+            for k, columns in enumerate(plan):
+                self.step(order[k * size : (k + 1) * size], *columns)
+            return
         done, room = 0, Buffers(oracle.sizes)
         while done < len(plan):
             rest = order[done * size :]
@@ -158,11 +200,11 @@ class StructuredSteps(ScaledWeights):
                 )  # fmt: skip
                 room.check()
             if done < len(plan):
-                self._step(order[done * size : (done + 1) * size], *plan[done])
+                self.step(order[done * size : (done + 1) * size], *plan[done])
                 done += 1
 
-    def _step(self, examples: Ints, factor: float, stride: float, _: float, __: float, share: float) -> None:
-        """One step in Python, which refuses what is no loss or no maximum."""
+    def step(self, examples: Ints, factor: float, stride: float, _: float, __: float, share: float) -> None:
+        """One step in Python, of structures of either kind, which refuses what is no loss or no maximum."""
         self.settle()  # then the weights are u, and their mean is z
         slope = self.objective.slope_of(self.u, examples, self.a)
         self.u *= factor

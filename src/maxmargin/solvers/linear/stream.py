@@ -20,6 +20,7 @@ lower bound and no certificate: the rows are gone.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,13 +30,11 @@ from ..chunks import chunks
 from .rows import Rows
 from .subgradient_steps import COLUMNS, CompiledSteps, curvatures
 
-__all__ = ["FIGURES", "Stream"]
+__all__ = ["Stream"]
 
 Reals = NDArray[np.float64]
 _LENGTH = 0.1
 _POWER = 3.0
-FIGURES = 7
-"""Numbers that a stream keeps of the rows that are gone, see :meth:`Stream.state`."""
 
 
 class Stream:
@@ -55,10 +54,23 @@ class Stream:
         Rows so far.
     """
 
+    unit: ClassVar[str] = "row"
+    """What a step is for."""
+
+    first_figures: ClassVar[tuple[float, ...]] = (0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0)
+    """The figures before the first row, see :meth:`state`."""
+
+    steps: Any
+
     def __init__(self, d: int, C: float, intercept: str) -> None:
         self.d, self.C, self.intercept = d, C, intercept
-        zero = np.zeros(d + (intercept != "none"))
-        self.go_on_from(0, zero, zero, np.repeat([0.0, 1.0], [5, 2]))
+        zero = np.zeros(self.n_weights)
+        self.go_on_from(0, zero, zero, np.array(self.first_figures))
+
+    @property
+    def n_weights(self) -> int:
+        """Number of weights, the intercept included."""
+        return self.d + (self.intercept != "none")
 
     def state(self) -> tuple[int, Reals, Reals, Reals]:
         """All it goes on from: rows seen, the last weights, their mean, and figures of the rows, shape ``(7,)``.
@@ -66,8 +78,10 @@ class Stream:
         Weights have the intercept last, if there is one. The figures are the sums of ``s_i |x_i|^2``, of ``s_i`` and of
         ``s_i`` times the squared targets, the largest bends of weights and intercept, and the widths of the last step.
         """
-        figures = np.concatenate([self._sums, self._bends, self._width])[:, 0]
-        return self.seen, self.steps.last(), self.steps.mean(), figures
+        return self.seen, self.steps.last(), self.steps.mean(), self._figures()
+
+    def _figures(self) -> Reals:
+        return np.concatenate([self._sums, self._bends, self._width])[:, 0]
 
     def go_on_from(self, seen: int, last: Reals, mean: Reals, figures: Reals) -> None:
         """Take over what :meth:`state` gave.
@@ -126,7 +140,8 @@ class Stream:
         """
         n = loads.shape[1]
         t = self.seen + np.arange(1.0, n + 1.0)
-        sums = self._sums + np.cumsum(loads, axis=1)
+        # one after another, whatever the pieces are
+        sums = np.cumsum(np.concatenate([self._sums, loads], axis=1), axis=1)[:, 1:]
         bends = np.maximum(np.maximum.accumulate(bends, axis=1), self._bends)
         scale = np.sqrt(sums[2] / sums[1]) if scaled else np.ones(n)
         width = 2.0 * bends
@@ -149,4 +164,5 @@ class Stream:
 
     def weights(self) -> Reals:
         """Mean weights, the intercept last if there is one."""
-        return self.steps.mean()
+        mean: Reals = self.steps.mean()
+        return mean

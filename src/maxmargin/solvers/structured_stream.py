@@ -1,0 +1,132 @@
+"""One pass over examples of a structured problem that come piece by piece, where nobody knows how many will come.
+
+After ``n`` examples the objective is ``P_n(w) = 1/2 |w|^2 + C sum_(i <= n) s_i xi_i``, that of a fit of these. The
+steps are those of :mod:`maxmargin.solvers.linear.stream`: ``G_n`` is the sum of the subgradients ``s_i psi_i`` that the
+examples met, each found by one loss-augmented decoding at the weights ``w_i`` (Ratliff, Bagnell and Zinkevich 2007).
+
+``beta_n`` has to be known before the decoding. So ``2 |phi(x_i, y_i)|^2`` stands for the square of ``psi_i``, which is
+the difference of two such vectors: several classes without more have just that, of sequences it is what a wholly wrong
+output has where attributes do not repeat. The size of the losses, ``e`` there, is the root mean square of the largest
+losses of the first 64 examples, which are decoded once more for that, at weights of 0. So the features may have any
+unit, and so may the losses.
+
+The weights stay as the steps keep them, products with factors that are put off, also between two pieces and in a file:
+they are the same to the last bit whatever the pieces are.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import DataError
+from .base import Task
+from .chunks import chunks
+from .compiled_oracle import CompiledOracle
+from .linear.stream import Stream
+from .oracle import Oracle
+from .scaled_weights import MEAN_U, MEAN_Z, SCALE
+from .structured_objective import StructuredObjective
+from .structured_steps import StructuredSteps
+
+__all__ = ["StructuredStream"]
+
+Reals = NDArray[np.float64]
+_LOOKED_AT = 64  # examples that tell the size of the losses
+_FACTORS = [SCALE, MEAN_U, MEAN_Z]
+
+
+class StructuredStream(Stream):
+    """Weights of a structured problem that learn from one piece of a stream after another.
+
+    Parameters
+    ----------
+    n_weights : int
+    C : float
+    """
+
+    unit = "example"
+    first_figures = (*Stream.first_figures, 1.0, 0.0, 1.0)
+
+    def __init__(self, n_weights: int, C: float) -> None:
+        super().__init__(n_weights, C, "none")
+
+    def state(self) -> tuple[int, Reals, Reals, Reals]:
+        """All it goes on from, as of :class:`~.linear.stream.Stream`, with three figures more.
+
+        These are the factors of :mod:`~maxmargin.solvers.scaled_weights`: what stands in the place of the last weights
+        and of their mean are the vectors that they belong to.
+        """
+        steps: StructuredSteps = self.steps
+        return self.seen, steps.u.copy(), steps.z.copy(), np.append(self._figures(), steps.state[_FACTORS])
+
+    def go_on_from(self, seen: int, last: Reals, mean: Reals, figures: Reals) -> None:
+        """Take over what :meth:`state` gave.
+
+        Raises
+        ------
+        ValueError
+            For figures that no examples have.
+        """
+        own, factors = np.split(figures, [len(Stream.first_figures)])
+        if not (factors >= 0.0).all() or 0.0 in factors[[0, 2]]:
+            raise ValueError("factors of weights that no steps have")
+        super().go_on_from(seen, last, mean, own)
+        self.steps = StructuredSteps(last, averaged=True, mean=mean)
+        self.steps.state[_FACTORS] = factors
+
+    def weights(self) -> Reals:
+        """Mean weights; what was put off stays so."""
+        state = self.steps.state
+        return np.asarray(state[MEAN_U] * self.steps.u + state[MEAN_Z] * self.steps.z)
+
+    def take_examples(self, oracle: Oracle, weight: Reals, at: int = 0) -> None:
+        """One step for each example of positive weight in turn.
+
+        What fails leaves the stream as it was; after Ctrl-C it is that of the examples before.
+
+        Parameters
+        ----------
+        oracle : Oracle
+            It may have more weights than the stream so far: the new ones begin at 0.
+        weight : float64 array of shape (n_examples,)
+            ``s_i``.
+        at : int
+            Where new weights stand, one after another.
+        """
+        task = Task(oracle, 1.0, weight, np.flatnonzero(weight > 0.0), np.random.default_rng(0), 0.0)
+        order = task.examples
+        plan, keep = self._plan(self._loads(task), np.zeros((2, len(order))), scaled=True)
+        steps: StructuredSteps = self.steps
+        before, done = (self.d, steps.u, steps.z, steps.state.copy()), 0
+        new = np.zeros(oracle.n_weights - self.d)
+        steps.turn_to(StructuredObjective(task))
+        try:
+            self.d, steps.u, steps.z = oracle.n_weights, *(np.concatenate([x[:at], new, x[at:]]) for x in before[1:3])
+            with task.deadline.watching():
+                for run in chunks(order) if isinstance(oracle, CompiledOracle) else order[:, None]:
+                    steps.take(run, 1, plan[done : done + len(run)])
+                    done += len(run)
+                    task.deadline.check()
+        except Exception:
+            done = 0
+            raise
+        finally:
+            if not done:
+                self.d, steps.u, steps.z, steps.state = before
+            steps.release()
+            keep(done)
+
+    def _loads(self, task: Task) -> Reals:
+        """What lengths of steps go by, see ``_plan``."""
+        order, oracle = task.examples, task.oracle
+        loads = np.zeros((3, len(order)))
+        with np.errstate(over="ignore"):
+            loads[0] = task.weight[order] * 2.0 * oracle.squares_of_truths(order)
+        if not np.isfinite(loads).all():
+            raise DataError(f"{oracle.name}: features and weights are too large to compute with; scale them down")
+        first = order[: max(_LOOKED_AT - self.seen, 0)]
+        if len(first):
+            most = oracle.evaluate(np.zeros(oracle.n_weights), first).slack
+            loads[1:, : len(first)] = np.ones(len(first)), most * most
+        return loads
