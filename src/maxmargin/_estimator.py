@@ -308,7 +308,7 @@ class MarginEstimator(BaseEstimator):
                 return object.__getattribute__(self, name)  # raises, with its own reason
             raise AttributeError(
                 f"{type(self).__name__} has no partial_fit: {self._at_once}; SVMClassifier, MulticlassSVM, "
-                "SVMRegressor and SVMRanker learn from a stream"
+                "SVMRegressor, SVMRanker, SequenceSVM and StructuredSVM learn from a stream"
             )
 
     def __getstate__(self) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from collections.abc import Set as AnySet
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +14,10 @@ from ._estimator import LabelIndex, check_label
 from .errors import DataError
 from .structures.values import examples_of, is_frame
 
-__all__ = ["GivenLabels", "allowed_labels", "given_labels", "labels_of", "scored_labels", "weighted_share"]
+__all__ = [
+    "GivenLabels", "allowed_labels", "given_labels", "known_numbers", "labels_of", "scored_labels", "stream_labels",
+    "weighted_share",
+]  # fmt: skip
 
 Ints = NDArray[np.int64]
 
@@ -178,6 +181,64 @@ def given_labels(y: Sequence[Sequence[Any]], n_tokens: int) -> GivenLabels:
         (label,) = sets.pop(token)
         numbers[token] = number[label]
     return GivenLabels(index, numbers, {token: sorted(map(number.__getitem__, each)) for token, each in sets.items()})
+
+
+def stream_labels(labels: Any, known: Sequence[Any] | None, *, begun: bool) -> LabelIndex:
+    """All labels of a stream: as given at its beginning, or known from a fit before.
+
+    Raises
+    ------
+    ValueError
+        When they are not given at the beginning, or are others than then; for what cannot be a label.
+    """
+    if labels is None and known is None:
+        raise ValueError("labels must be passed on the first call to partial_fit: all that will ever come")
+    if labels is None:
+        return LabelIndex(known or ())
+    if isinstance(labels, str | bytes | Mapping) or not isinstance(labels, Iterable):
+        raise DataError(f"labels is of type {type(labels).__name__}; it must be a list of labels")
+    given = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
+    for k, label in enumerate(given):
+        check_label(label, f"labels[{k}]")
+        if label is None:
+            raise DataError(f"labels[{k}] is None, which stands for an unknown label")
+    if not given:
+        raise DataError("labels is empty: partial_fit needs all labels that will ever come")
+    if begun and known is not None:
+        if set(given) != set(known):
+            raise ValueError(f"labels are {given!r:.80}; they cannot change while a stream goes on")
+        given = list(known)  # what cannot be sorted may come in another order
+    return LabelIndex(given)
+
+
+def known_numbers(y: Sequence[Sequence[Any]], sequences: Ints, index: LabelIndex) -> Ints:
+    """Labels of a piece of a stream as numbers, one sequence after another.
+
+    Parameters
+    ----------
+    y : list of lists of labels, as :func:`labels_of` gives them
+    sequences : int64 array
+        Numbers of the sequences, as messages tell them.
+    index : LabelIndex
+
+    Raises
+    ------
+    DataError
+        For a label that is unknown, a set of labels, or none of the stream's: names the token.
+    """
+    for i, labels in zip(sequences.tolist(), y, strict=True):
+        for t, label in enumerate(labels):
+            if label is None or isinstance(label, set):
+                what = "is unknown (None)" if label is None else "may be one of a set"
+                raise DataError(
+                    f"sequence {i}, token {t}: its label {what}; partial_fit learns from labels that are known: leave "
+                    "such sequences out"
+                )
+            if label not in index.number:
+                raise DataError(
+                    f"sequence {i}, token {t}: the label {label!r:.40} is not among labels {index.labels!r:.80}"
+                )
+    return index.numbers(label for labels in y for label in labels)
 
 
 def allowed_labels(known: Sequence[Any], start: Ints, number: Mapping[Hashable, int]) -> NDArray[np.bool_]:

@@ -27,8 +27,8 @@ from .solvers.subgradient import Pegasos, Subgradient
 from .structures.base import check_row_magnitude
 
 __all__ = [
-    "Streams", "can_stream", "check_stream_solver", "check_stream_weight", "classes_of", "for_streams",
-    "numbers_among", "stream_loss", "used_rows",
+    "Streams", "can_stream", "check_stream_costs", "check_stream_solver", "check_stream_weight", "classes_of",
+    "for_streams", "numbers_among", "stream_loss", "used_rows",
 ]  # fmt: skip
 
 Reals = NDArray[np.float64]
@@ -263,6 +263,12 @@ def check_stream_solver(estimator: Any) -> None:
     )
 
 
+def check_stream_costs(estimator: Any, weight: Reals) -> None:
+    """Refuse weights, all positive, which ``C`` leaves no numbers to compute with."""
+    with np.errstate(over="ignore"):
+        check_costs(float(estimator.C) * weight, type(estimator).__name__)
+
+
 def check_stream_weight(estimator: Any) -> None:
     """An AttributeError for a ``class_weight`` that is known only when all classes have been counted."""
     if isinstance(getattr(estimator, "class_weight", None), str):
@@ -333,6 +339,5 @@ def used_rows(estimator: Any, X: Any, weight: Reals | None) -> tuple[Any, Ints, 
     check_row_magnitude(X)
     n = X.shape[0]
     order, used = (np.arange(n), np.ones(n)) if weight is None else (at := np.flatnonzero(weight > 0.0), weight[at])
-    with np.errstate(over="ignore"):
-        check_costs(float(estimator.C) * used, type(estimator).__name__)
+    check_stream_costs(estimator, used)
     return (X if len(order) == n else rows_of(X, order)), order, used

@@ -24,7 +24,17 @@ from ._estimator import (
     resolve_n_jobs,
     undone_if_failed,
 )
-from ._given_labels import GivenLabels, allowed_labels, given_labels, labels_of, scored_labels, weighted_share
+from ._given_labels import (
+    GivenLabels,
+    allowed_labels,
+    given_labels,
+    known_numbers,
+    labels_of,
+    scored_labels,
+    stream_labels,
+    weighted_share,
+)
+from ._partial_fit import Streams, check_stream_costs, check_stream_solver, for_streams
 from ._transitions import dead_end, joined_masks, masks_in, masks_of, transition_masks
 from .errors import DataError
 from .solvers.loop import Result
@@ -35,6 +45,17 @@ from .structures.values import as_reals, check_largest, check_smallest, examples
 __all__ = ["SequenceSVM"]
 
 Reals = NDArray[np.float64]
+
+
+def _can_stream(estimator: SequenceSVM) -> bool:
+    """Whether there is a ``partial_fit``; an AttributeError says why not."""
+    check_stream_solver(estimator)
+    if estimator.min_count != 1:
+        raise AttributeError(
+            f"{type(estimator).__name__}: partial_fit cannot count the attributes of a whole stream: min_count must be "
+            f"1, not {estimator.min_count!r:.40}"
+        )
+    return True
 
 
 class SequenceSVM(MarginEstimator):
@@ -108,7 +129,9 @@ class SequenceSVM(MarginEstimator):
     notes_ : tuple of str
         What there is to say about the data, such as labels that stand in a single set and nowhere else.
     skipped_ : list of int
-        Empty sequences, which teach nothing.
+        Empty sequences, which teach nothing (of a stream those of the last piece).
+    n_samples_seen_ : int
+        Sequences of positive weight that are not empty, after :meth:`partial_fit`.
 
     Notes
     -----
@@ -132,6 +155,8 @@ class SequenceSVM(MarginEstimator):
     >>> SequenceSVM(C=10.0, random_state=0).fit(X, y).predict([[["w=the"], ["w=dog"]]])
     [['DET', 'NOUN']]
     """
+
+    _index: AttributeIndex
 
     def __init__(
         self,
@@ -201,10 +226,115 @@ class SequenceSVM(MarginEstimator):
         self._check_parameters()
         check_number(self, "min_count", low=1, integral=True)
         check_number(self, "completion_rounds", low=0, integral=True)
+        tokens, index, y, weight, numbers = self._training_data(X, y, sample_weight)
+        given = given_labels(y, int(tokens.start[-1]))
+        del X, y  # lists of their own
+        initial = self._initial(index, given.index, tokens.dense, start)
+        index.rest()
+        notes = given.notes(tokens.start, numbers)
+        self._fit_numbers(tokens, index, given, weight, initial, notes)
+        return self
+
+    @for_streams(_can_stream)
+    @undone_if_failed
+    def partial_fit(
+        self,
+        X: Sequence[Any],
+        y: Sequence[Any],
+        labels: Sequence[Any] | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> SequenceSVM:
+        """Learn from the next piece of a stream, visiting each sequence once, in the order given.
+
+        After ``n`` sequences in all, of any number of calls, the objective is that of :meth:`fit` for these with the
+        same ``C``; in random order the weights come near its minimum as fast as ``1 / sqrt(n)``, see
+        :mod:`maxmargin.solvers.structured_stream`. They are the same to the last bit whatever the pieces are.
+        Attributes that are new in a piece get weights that begin at 0, as they would have had from the beginning. A
+        piece costs a few passes over all weights and names beside its sequences, so let it have some hundred of them.
+        There is no ``certificate_``: it would need the sequences that are gone. A :meth:`fit` before is forgotten, and
+        a later one forgets the stream. ``solver`` must be ``"auto"`` or ``"subgradient"``; ``tol``, the limits,
+        ``completion_rounds``, ``random_state``, ``warm_start``, ``verbose`` and ``callback`` play no part. A model file
+        keeps all that the next call needs.
+
+        Parameters
+        ----------
+        X : list of sequences
+            Dense vectors have the same length in all pieces.
+        y : list of label sequences, as long as their inputs
+            All labels must be known: neither None nor sets of labels.
+        labels : list of labels, optional
+            All labels that will ever come. Needed in the first call, unless there was a fit before.
+        sample_weight : array of shape (n_sequences,), optional
+            Factors on the slacks; 0 leaves a sequence out, negative ones are refused.
+
+        Returns
+        -------
+        SequenceSVM
+            This estimator, with its weights, ``classes_``, ``attributes_`` and ``n_samples_seen_``.
+
+        Raises
+        ------
+        ValueError
+            For invalid parameters or data, and for parameters changed between two calls.
+        RuledOutError
+            With another solver, or a ``min_count`` other than 1: there is no such method then.
+        KeyboardInterrupt
+            After Ctrl-C, when the piece has been used in part.
+        """
+        from .solvers.compiled_oracle import CompiledOracle
+
+        self._check_parameters()
+        streams: Streams | None = vars(self).get("_streams")
+        if streams is not None:
+            streams.check(self)
+        names = stream_labels(labels, getattr(self, "classes_", None), begun=streams is not None)
+        before = (None, None) if streams is None else (self._index, self.n_dense_)
+        tokens, index, y, weight, numbers = self._training_data(X, y, sample_weight, *before)
+        flat = known_numbers(y, numbers, names)
+        structure = self._structure(names)
+        check_smallest(structure.costs, "loss" if self.label_weight is None else "loss times label_weight")
+        check_stream_costs(self, weight[weight > 0.0])
+        oracle = CompiledOracle(structure, structure.encode(tokens, _split(flat, tokens.start)))
+        known = 0 if streams is None else len(self._index)
+        if streams is None:
+            streams = Streams.of_structure(self, oracle.n_weights)
+        self._take_names(names, index, tokens)
+        self.completion_rounds_ = 0
+        self._structure_, self._index = structure, index
+        streams.take_examples(self, oracle, weight, at=known * len(names))
+        return self
+
+    def _take_names(self, labels: LabelIndex, index: AttributeIndex, tokens: Tokens) -> None:
+        self.classes_ = labels.labels
+        self.attributes_ = index.names()
+        self.n_dense_ = 0 if tokens.dense is None else tokens.dense.shape[1]
+
+    @property
+    def _n_weights(self) -> int:
+        """Those of a stream."""
+        return len(self.coef_)
+
+    def _take_weights(self, streams: Streams) -> None:
+        """Those of the stream."""
+        self.coef_ = streams.each[0].weights()
+        self._prepare(self._structure_, self._index)
+
+    def _training_data(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None,
+        index: AttributeIndex | None = None,
+        n_dense: int | None = None,
+    ) -> tuple[Tokens, AttributeIndex, list[list[Any]], Reals, NDArray[np.int64]]:
+        """The sequences of positive weight: tokens, attributes, labels, weights (0 of empty ones), and their numbers.
+
+        ``index`` and ``n_dense`` are the attributes and the length of the dense vectors that are known already.
+        """
         X, y = examples_of(X, "X", "sequences"), examples_of(y, "y", "label sequences")
         check_lengths(X, y)
         weight = check_sample_weight(sample_weight, len(X))
-        tokens, index = self._training_tokens(X, weight)
+        known, (tokens, index) = index, self._training_tokens(X, weight, index, n_dense)
         lengths = np.diff(tokens.start)
         y = [labels_of(labels, i, sets=True) for i, labels in enumerate(y)]
         for i, labels in enumerate(y):
@@ -222,20 +352,15 @@ class SequenceSVM(MarginEstimator):
         numbers = np.arange(len(X))  # of the sequences, as they were given
         if (weight == 0).any():  # as if they had not been given: labels and attributes of theirs are unknown
             X, y, weight = [X[i] for i in kept.tolist()], [y[i] for i in kept.tolist()], weight[kept]
-            tokens, index = self._training_tokens(X, weight)
+            tokens, index = self._training_tokens(X, weight, known, n_dense)
             numbers = kept
-        weight = weight * (np.diff(tokens.start) > 0)
-        given = given_labels(y, int(tokens.start[-1]))
-        del y  # lists of their own
-        initial = self._initial(index, given.index, tokens.dense, start)
-        index.rest()
-        notes = given.notes(tokens.start, numbers)
-        self._fit_numbers(tokens, index, given, weight, initial, notes)
-        return self
+        return tokens, index, y, weight * (np.diff(tokens.start) > 0), numbers
 
-    def _training_tokens(self, X: Sequence[Any], weight: Reals | None) -> tuple[Tokens, AttributeIndex]:
-        index = AttributeIndex()
-        tokens = encode_tokens(X, index, grow=True)
+    def _training_tokens(
+        self, X: Sequence[Any], weight: Reals | None, known: AttributeIndex | None, n_dense: int | None
+    ) -> tuple[Tokens, AttributeIndex]:
+        index = AttributeIndex(() if known is None else known.names())
+        tokens = encode_tokens(X, index, grow=True, n_dense=n_dense)
         if self.min_count > 1 and tokens.indices is not None and len(tokens.indices):
             counts = tokens.counts(weight)
             index = index.restricted(counts >= least_weight(self.min_count))
@@ -262,9 +387,8 @@ class SequenceSVM(MarginEstimator):
         structure = self._structure(labels)
         check_smallest(structure.costs, "loss" if self.label_weight is None else "loss times label_weight")
         result, rounds = self._rounds(structure, tokens, given, weight, initial)
-        self.classes_ = labels.labels
-        self.attributes_ = index.names()
-        self.n_dense_ = 0 if tokens.dense is None else tokens.dense.shape[1]
+        self._take_names(labels, index, tokens)
+        self._forget("solver_reason_")  # of a stream
         self.coef_ = result.w
         self.completion_rounds_ = rounds
         self._prepare(structure, index)

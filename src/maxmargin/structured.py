@@ -16,6 +16,8 @@ from ._estimator import (
     resolve_n_jobs,
     undone_if_failed,
 )
+from ._partial_fit import Streams, check_stream_costs, check_stream_solver, for_streams
+from .errors import DataError
 from .structures.base import Structure
 from .structures.plain import check_is_structure, checked_loss, checked_output, tell_example
 from .structures.values import by_position, examples_of
@@ -63,7 +65,11 @@ class StructuredSVM(MarginEstimator):
     history_ : list of Record
     n_mistakes_ : int64 array of shape (1,)
         Steps of a perceptron; with no other solver.
+    n_samples_seen_ : int
+        Examples of positive weight, after :meth:`partial_fit`.
     """
+
+    coef_: NDArray[np.float64]
 
     def __init__(
         self,
@@ -123,9 +129,81 @@ class StructuredSVM(MarginEstimator):
         oracle, _ = make_oracle(self.structure, X, y)
         initial = self.coef_ if self.warm_start and hasattr(self, "coef_") else None
         result = self._optimize(oracle, weight, initial)
-        self.coef_: NDArray[np.float64] = result.w
+        self.coef_ = result.w
+        self._forget("solver_reason_")  # of a stream
         self._finish(result)
         return self
+
+    @for_streams(check_stream_solver)
+    @undone_if_failed
+    def partial_fit(self, X: Sequence[Any], y: Sequence[Any], sample_weight: ArrayLike | None = None) -> StructuredSVM:
+        """Learn from the next piece of a stream, visiting each example once, in the order given.
+
+        After ``n`` examples in all, of any number of calls, the objective is that of :meth:`fit` for these with the
+        same ``C``; in random order the weights come near its minimum as fast as ``1 / sqrt(n)``, see
+        :mod:`maxmargin.solvers.structured_stream`. They are the same to the last bit whatever the pieces are. An
+        example costs one loss-augmented decoding (the first 64 of a stream two), and a structure in plain Python as
+        much beside it as there are weights, which a compiled one costs for each piece. There is no ``certificate_``: it
+        would need the examples that are gone. A :meth:`fit` before is forgotten, and a later one forgets the stream.
+        ``solver`` must be ``"auto"`` or ``"subgradient"``; ``tol``, the limits, ``random_state``, ``warm_start``,
+        ``verbose`` and ``callback`` play no part. A model file keeps all that the next call needs.
+
+        Parameters
+        ----------
+        X, y : sequences of equal length
+            Inputs and outputs as the structure knows them; there must be as many weights in every piece.
+        sample_weight : array of shape (n,), optional
+            Factors on the slacks; 0 leaves an example out, negative ones are refused.
+
+        Returns
+        -------
+        StructuredSVM
+            This estimator, with ``coef_`` and ``n_samples_seen_``.
+
+        Raises
+        ------
+        ValueError
+            For invalid parameters or data, and for parameters changed between two calls.
+        RuledOutError
+            With another solver: there is no such method then.
+        StructureError
+            When the structure lacks something or contradicts itself: names the example and the numbers. The estimator
+            stays as it was.
+        Exception
+            What methods of a plain structure raise, as of :meth:`fit`; the estimator stays as it was.
+        KeyboardInterrupt
+            After Ctrl-C, when the piece has been used in part.
+        """
+        from .solvers.oracle import make_oracle
+
+        self._check_parameters()
+        streams: Streams | None = vars(self).get("_streams")
+        if streams is not None:
+            streams.check(self)
+        X, y = self._examples(X), self._examples(y, "y", "outputs")
+        check_lengths(X, y, "examples")
+        weight = check_sample_weight(sample_weight, len(y))
+        weight = np.ones(len(y)) if weight is None else weight
+        check_stream_costs(self, weight[weight > 0.0])
+        oracle, _ = make_oracle(self.structure, X, y)
+        if streams is None:
+            streams = Streams.of_structure(self, oracle.n_weights)
+        elif oracle.n_weights != streams.each[0].n_weights:
+            raise DataError(
+                f"{oracle.name} has {oracle.n_weights} weights for this piece and had {streams.each[0].n_weights} when "
+                "this stream began; there must be as many for every piece"
+            )
+        streams.take_examples(self, oracle, weight)
+        return self
+
+    @property
+    def _n_weights(self) -> int:
+        """Those of a stream."""
+        return len(self.coef_)
+
+    def _take_weights(self, streams: Streams) -> None:
+        """Those of the stream."""
+        self.coef_ = streams.each[0].weights()
 
     def predict(self, X: Sequence[Any]) -> list[Any]:
         """Best output of every input.

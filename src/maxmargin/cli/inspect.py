@@ -108,7 +108,8 @@ def _lines(model: Any, facts: dict[str, Any]) -> Iterator[str]:
     shown = {name: " ".join(repr(value).split()) for name, value in facts["parameters"].items()}
     yield "parameters  " + "  ".join(f"{name}={value}" for name, value in shown.items())
     if facts["certificate"] is None:
-        rows, are = counted(model.n_samples_seen_, "row"), "is" if model.n_samples_seen_ == 1 else "are"
+        what = "sequence" if facts["task"] == "sequence" else "row"
+        rows, are = counted(model.n_samples_seen_, what), "is" if model.n_samples_seen_ == 1 else "are"
         yield f"certificate none: learned by partial_fit from {rows}, which {are} gone"
     else:
         yield "certificate " + str(model.certificate_).replace("\n", "\n            ")

@@ -423,7 +423,7 @@ def _from_matrices(
     if len(widths) > 1:
         raise DataError(f"the sparse matrices have different numbers of columns: {sorted(widths)}")
     width = widths.pop()
-    if grow:
+    if grow and width >= len(index):
         index.numbers(range(width), grow=True)
     elif width != len(index):
         raise DataError(f"the sparse matrices have {width} columns; the model was fitted with {len(index)}")
