@@ -75,31 +75,34 @@ def test_neither_the_unit_of_features_nor_that_of_costs_matters(unit: float) -> 
 
 
 def test_the_pieces_make_no_difference_at_all() -> None:
-    """Also where the factors of the weights have been made anew, of sparse rows, and with weights."""
+    """Also where the factors of the weights have been made anew, of sparse rows, with weights, and without losses."""
     X, y = rows(700)
     weight = np.random.default_rng(1).integers(1, 4, 700) * 0.5
-    for form in (np.asarray, sp.csr_matrix):
-        whole = learn(MulticlassSVM(C=1e3), form(X), y, 1, weight)
+    for form, costs in ((np.asarray, COSTS), (sp.csr_matrix, COSTS * [[0.0], [1.0], [1.0]])):
+        whole = learn(MulticlassSVM(C=1e3, loss=costs), form(X), y, 1, weight)
         for pieces in (2, 13, 700):
-            same(learn(MulticlassSVM(C=1e3), form(X), y, pieces, weight), whole)
+            same(learn(MulticlassSVM(C=1e3, loss=costs), form(X), y, pieces, weight), whole)
         assert whole.n_samples_seen_ == 700
 
 
-def test_dual_averaging_step_by_step() -> None:
+@pytest.mark.parametrize("costs", [COSTS, COSTS * [[0.0], [1.0], [1.0]]], ids=["every class", "one without losses"])
+def test_dual_averaging_step_by_step(costs: Any) -> None:
     """The formula in the module's text."""
-    X, y = rows(90)
-    C, s = 0.3, np.arange(90) % 3 + 1.0
-    model = MulticlassSVM(C=C, fit_intercept=False, loss=COSTS)
-    G, w, mean, total, squares = np.zeros((3, 5)), np.zeros((3, 5)), np.zeros((3, 5)), 0.0, 0.0
-    for i in range(90):
+    X, y = rows(120)
+    y[:3] = 0
+    C, s = 0.3, np.arange(120) % 3 + 1.0
+    model = MulticlassSVM(C=C, fit_intercept=False, loss=costs)
+    G, w, mean, total, squares, looked = np.zeros((3, 5)), np.zeros((3, 5)), np.zeros((3, 5)), 0.0, 0.0, 0
+    for i in range(120):
         model.partial_fit(X[i : i + 1], y[i : i + 1], [0, 1, 2], s[i : i + 1])
-        k = int((w @ X[i] + COSTS[y[i]]).argmax())
+        k = int((w @ X[i] + costs[y[i]]).argmax())
         G[k] += s[i] * X[i]
         G[y[i]] -= s[i] * X[i]
         total += s[i] * (X[i] @ X[i])
-        squares += COSTS[y[i]].max() ** 2 if i < 64 else 0.0
-        size = np.sqrt(squares / min(i + 1, 64))
-        w = -G / (1.0 / C + total / (10.0 * size * np.sqrt(i + 1.0)))
+        if looked < 64 and costs[y[i]].any():
+            looked, squares = looked + 1, squares + costs[y[i]].max() ** 2
+        if looked:
+            w = -G / (1.0 / C + total / (10.0 * np.sqrt(squares / looked) * np.sqrt(i + 1.0)))
         mean += 4.0 / (i + 4.0) * (w - mean)
         np.testing.assert_allclose(model.coef_, mean, rtol=1e-9, atol=1e-12)
 

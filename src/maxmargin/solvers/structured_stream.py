@@ -8,8 +8,8 @@ examples met, each found by one loss-augmented decoding at the weights ``w_i`` (
 ``psi_i``, the difference of two such vectors, is twice that for several classes, and for sequences up to twice that
 where attributes do not repeat. With twice as much, streams of several classes came nearer to the optimum where rows
 have few features, and less near where they have tens; streams of sequences came less near.) There ``e`` is the root
-mean square of the largest losses of the first 64 examples, which are decoded once more for that, at weights of 0. So
-the features may have any unit, and so may the losses.
+mean square of the largest losses of the first 64 examples that can have one, which are decoded once more for that, at
+weights of 0. So the features may have any unit, and so may the losses.
 
 The weights stay as the steps keep them, products with factors that are put off, also between two pieces and in a file:
 they are the same to the last bit whatever the pieces are.
@@ -126,8 +126,11 @@ class StructuredStream(Stream):
             loads[0] = task.weight[order] * oracle.squares_of_truths(order)
         if not np.isfinite(loads).all():
             raise DataError(f"{oracle.name}: features and weights are too large to compute with; scale them down")
-        first = order[: max(_LOOKED_AT - self.seen, 0)]
-        if len(first):
-            most = oracle.evaluate(np.zeros(oracle.n_weights), first).slack
-            loads[1:, : len(first)] = np.ones(len(first)), most * most
+        at, wanted = 0, _LOOKED_AT - int(self._sums[1, 0])
+        while wanted > 0 and at < len(order):
+            some = order[at : at + wanted]
+            most = oracle.evaluate(np.zeros(oracle.n_weights), some).slack
+            loads[1:, at : at + len(some)] = most > 0.0, most * most
+            at += len(some)
+            wanted -= int(np.count_nonzero(most))
         return loads

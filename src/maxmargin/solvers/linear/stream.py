@@ -143,7 +143,7 @@ class Stream:
         # one after another, whatever the pieces are
         sums = np.cumsum(np.concatenate([self._sums, loads], axis=1), axis=1)[:, 1:]
         bends = np.maximum(np.maximum.accumulate(bends, axis=1), self._bends)
-        scale = np.sqrt(sums[2] / sums[1]) if scaled else np.ones(n)
+        scale = np.sqrt(sums[2] / np.where(sums[1] > 0.0, sums[1], 1.0)) if scaled else np.ones(n)
         width = 2.0 * bends
         # targets that are 0 so far, as the weights, have subgradients of 0
         width += _LENGTH * sums[:2] / (np.sqrt(t) * np.where(scale > 0.0, scale, np.inf))
