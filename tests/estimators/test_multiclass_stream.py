@@ -15,6 +15,7 @@ from sklearn.exceptions import NotFittedError
 
 from maxmargin import MulticlassSVM, load_model, save_model
 from maxmargin.errors import RuledOutError
+from maxmargin.solvers import structured_steps
 from maxmargin.solvers.structured_stream import StructuredStream
 
 COSTS = np.array([[0.0, 1.0, 4.0], [1.0, 0.0, 2.0], [0.5, 3.0, 0.0]])
@@ -254,6 +255,26 @@ def test_after_an_interrupt_the_model_is_that_of_the_rows_taken(taken: int, monk
     if not taken:
         assert vars(model) == before
         return
+    same(model, learn(MulticlassSVM(), X[:30], y[:30]))
+    model.partial_fit(X[30:], y[30:])
+    same(model, learn(MulticlassSVM(), X, y))
+
+
+def test_steps_count_that_were_done_when_an_interrupt_came(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C during compiled steps is heard when they are done, before anything else is."""
+    X, y = rows(100)
+    take = structured_steps.structured_steps
+
+    def interrupted(*arguments: Any) -> None:
+        take(*arguments)
+        raise KeyboardInterrupt
+
+    model = learn(MulticlassSVM(), X[:20], y[:20])
+    monkeypatch.setattr(structured_steps, "structured_steps", interrupted)
+    monkeypatch.setattr("maxmargin.solvers.structured_stream.chunks", Cut(8))
+    with pytest.raises(KeyboardInterrupt):
+        model.partial_fit(X[20:], y[20:])
+    monkeypatch.undo()
     same(model, learn(MulticlassSVM(), X[:30], y[:30]))
     model.partial_fit(X[30:], y[30:])
     same(model, learn(MulticlassSVM(), X, y))

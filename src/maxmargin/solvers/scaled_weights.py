@@ -14,8 +14,8 @@ from .._compiled import compiled
 from .._products import inner
 
 __all__ = [
-    "INTERCEPT", "MEAN_INTERCEPT", "MEAN_U", "MEAN_Z", "NORM2", "PULL", "REST", "SCALE", "VELOCITY", "ScaledWeights",
-    "into_ball", "into_mean", "make_anew", "move", "shrink",
+    "INTERCEPT", "MEAN_INTERCEPT", "MEAN_U", "MEAN_Z", "NORM2", "PULL", "REST", "SCALE", "TAKEN", "VELOCITY",
+    "ScaledWeights", "into_ball", "into_mean", "make_anew", "move", "shrink",
 ]  # fmt: skip
 
 Reals = NDArray[np.float64]
@@ -24,7 +24,10 @@ SCALE, MEAN_U, MEAN_Z, NORM2 = range(4)
 """Entries of ``state``: those three factors, and the square of the weights' norm where there is a ball."""
 
 INTERCEPT, MEAN_INTERCEPT, PULL, VELOCITY, REST = range(4, 9)
-"""Those of :class:`~.linear.subgradient_steps.CompiledSteps` alone; 0 elsewhere."""
+"""Those of :class:`~.linear.subgradient_steps.CompiledSteps` alone."""
+
+TAKEN = 4
+"""That of :class:`~.structured_steps.StructuredSteps` alone: steps so far. After Ctrl-C nothing else knows."""
 
 _SMALL = 1e-6
 

@@ -18,7 +18,7 @@ from .compiled_oracle import CompiledOracle
 from .objective import Objective
 from .oracle import Oracle
 from .planes import write_difference
-from .scaled_weights import SCALE, ScaledWeights, move
+from .scaled_weights import SCALE, TAKEN, ScaledWeights, move
 
 __all__ = ["NEAR", "StructuredSteps", "squares_of_truths"]
 
@@ -119,6 +119,7 @@ def structured_steps(
         factor, stride, share = plan[step, 0], plan[step, 1], plan[step, 4]
         move(keys, values, at, factor, stride, share, radius, u, z, a, state)
         a[len(u)] += offset
+        state[TAKEN] += 1.0
     return len(plan)
 
 
@@ -215,3 +216,4 @@ class StructuredSteps(ScaledWeights):
         self.measure()
         if len(self.z):
             self.z += share * (self.u - self.z)
+        self.state[TAKEN] += 1.0

@@ -26,7 +26,7 @@ from .chunks import chunks
 from .compiled_oracle import CompiledOracle
 from .linear.stream import Stream
 from .oracle import Oracle
-from .scaled_weights import MEAN_U, MEAN_Z, SCALE
+from .scaled_weights import MEAN_U, MEAN_Z, SCALE, TAKEN
 from .structured_objective import StructuredObjective
 from .structured_steps import StructuredSteps
 
@@ -99,22 +99,24 @@ class StructuredStream(Stream):
         order = task.examples
         plan, keep = self._plan(self._loads(task), np.zeros((2, len(order))), scaled=True)
         steps: StructuredSteps = self.steps
-        before, done = (self.d, steps.u, steps.z, steps.state.copy()), 0
+        before, begun = (self.d, steps.u, steps.z, steps.state.copy()), 0
         new = np.zeros(oracle.n_weights - self.d)
         steps.turn_to(StructuredObjective(task))
         try:
             self.d, steps.u, steps.z = oracle.n_weights, *(np.concatenate([x[:at], new, x[at:]]) for x in before[1:3])
             with task.deadline.watching():
                 for run in chunks(order) if isinstance(oracle, CompiledOracle) else order[:, None]:
-                    steps.take(run, 1, plan[done : done + len(run)])
-                    done += len(run)
+                    steps.take(run, 1, plan[begun : begun + len(run)])
+                    begun += len(run)
                     task.deadline.check()
         except Exception:
-            done = 0
+            steps.state[TAKEN] = 0.0
             raise
         finally:
+            done = int(steps.state[TAKEN])  # Ctrl-C may come between a step and its being counted here
             if not done:
                 self.d, steps.u, steps.z, steps.state = before
+            steps.state[TAKEN] = 0.0
             steps.release()
             keep(done)
 
