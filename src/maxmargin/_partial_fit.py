@@ -106,7 +106,7 @@ class Streams:
         return cls(estimator, [StructuredStream(n_weights, float(estimator.C))])
 
     def take_examples(self, estimator: Any, oracle: Any, weight: Reals, at: int = 0) -> None:
-        """The next piece of a machine with structured outputs, see :class:`~.solvers.structured_stream`."""
+        """The next piece of a machine with structured outputs, see :mod:`maxmargin.solvers.structured_stream`."""
         stream: Any = self.each[0]
         before = stream.seen
         with self.piece(estimator, int(np.count_nonzero(weight)), lambda: stream.seen - before):
