@@ -55,7 +55,7 @@ def learn(structure: Any, X: Any, y: Any, pieces: int = 1, weight: Any = None, C
     return model
 
 
-@pytest.mark.parametrize("structure", STRUCTURES, ids=repr)
+@pytest.mark.parametrize("structure", STRUCTURES, ids=["plain", "compiled"])
 def test_it_is_the_stream_of_the_machine_for_several_classes(structure: Any) -> None:
     X, y = rows(300)
     weight = np.arange(300) % 3 * 0.7
@@ -67,7 +67,7 @@ def test_it_is_the_stream_of_the_machine_for_several_classes(structure: Any) -> 
     assert model.solver_reason_ == "partial_fit sees each example once"
 
 
-@pytest.mark.parametrize("structure", STRUCTURES, ids=repr)
+@pytest.mark.parametrize("structure", STRUCTURES, ids=["plain", "compiled"])
 def test_the_pieces_make_no_difference_at_all(structure: Any) -> None:
     X, y = rows(200)
     whole = learn(structure, X, y, C=1e3)
@@ -77,7 +77,7 @@ def test_the_pieces_make_no_difference_at_all(structure: Any) -> None:
     np.testing.assert_array_equal(learn(structure, X, y, 2, weight).coef_, learn(structure, X[1::2], y[1::2], 1).coef_)
 
 
-@pytest.mark.parametrize("structure", STRUCTURES, ids=repr)
+@pytest.mark.parametrize("structure", STRUCTURES, ids=["plain", "compiled"])
 def test_a_stream_goes_on_after_a_pickle_and_a_file_and_a_fit_forgets_it(structure: Any, tmp_path: Path) -> None:
     X, y = rows(200)
     model = StructuredSVM(structure, random_state=0).fit(*given(structure, X, y))
