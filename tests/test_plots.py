@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from maxmargin import MulticlassSVM, SequenceSVM, SVMClassifier, compare_solvers
 from maxmargin.compare import Comparison, SolverRun
@@ -123,6 +124,7 @@ def test_gap_and_objective_show_the_history(fitted: Any) -> None:
     assert len(dots.get_xdata()) == sum(record.exact for record in model.history_)
     assert set(asked_for.get_ydata()) == {model.tol}
     assert gap.ax_.get_yscale() == "log"
+    assert gap.ax_.get_ylabel() == "relative gap\n(primal − dual) / max(|primal|, |dual|)"
     objective = ObjectiveDisplay.from_estimator(model)
     primal, dual = objective.ax_.get_lines()[0], objective.ax_.get_lines()[2]
     assert primal.get_ydata().tolist() == [record.primal for record in model.history_]
@@ -146,6 +148,15 @@ def test_what_has_no_gap_says_so() -> None:
     estimator = SimpleNamespace(history_=[record], solver_="perceptron")
     with pytest.raises(DataError, match="has no gap to draw: its perceptron keeps no primal and dual"):
         ObjectiveDisplay.from_estimator(estimator)
+    X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 1, 0, 1]
+    apart = SVMClassifier(solver="perceptron", random_state=0).fit(X, [0, 0, 1, 1])
+    with pytest.warns(ConvergenceWarning):
+        mixed = SVMClassifier(solver="perceptron", random_state=0, max_passes=5).fit(X, y)
+    for model, status in ((apart, Status.SEPARATED), (mixed, Status.PASS_LIMIT)):
+        assert model.certificate_.status is status
+        for kind in (GapDisplay, ObjectiveDisplay):
+            with pytest.raises(DataError, match="^SVMClassifier has no gap to draw: its perceptron keeps no primal"):
+                kind.from_estimator(model)
     with pytest.raises(DataError, match="MulticlassSVM has no transition_"):
         TransitionDisplay.from_estimator(MulticlassSVM())
 

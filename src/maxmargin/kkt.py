@@ -87,7 +87,8 @@ class KKTReport:
     weights : float64 array of shape (d,), or None
         ``w`` of a linear machine.
     primal, dual : float
-        Values of the two problems at these points.
+        Values of the two problems at these points. Where the certificate of the model has no lower bound, as with a
+        kernel that is not positive semi-definite, the second is minus infinity: the multipliers bound nothing.
     primal_feasibility, dual_feasibility, margin_slackness, bound_slackness, stationarity, balance : float
         Largest violations of the conditions, in the order of the table above: each the largest absolute value over the
         rows, of the stationarity the length of the difference. Of a kernel machine, whose weights are that sum, it
@@ -152,7 +153,7 @@ class KKTReport:
 
     @property
     def gap(self) -> float:
-        """``primal - dual``: what all violations together cost at most."""
+        """``primal - dual``: what all violations together cost at most; infinite without a lower bound."""
         return self.primal - self.dual
 
     @property
@@ -188,11 +189,14 @@ class KKTReport:
             sums = f"{self.a[mine].sum():11.5g} {self.xi[mine].sum():11.5g}"
             lines.append(f"{name:<20} {shown:<16} {mine.sum():9d} {sums}")
         lines.append(f"(within {self.tolerance:.2g} of its bound C s of 0 or of the bound, a counts as there)")
-        relative = relative_gap(self.primal, self.dual)
+        lower = "no lower bound"
+        if self.dual > -np.inf:
+            relative = relative_gap(self.primal, self.dual)
+            lower = f"dual {self.dual:.6g}  gap {self.gap:.3g} ({100 * relative:.3g} %)"
         bound = "sum of xi" if wanted == "1" else "sum of xi / m"
         lines += [
             "",
-            f"primal {self.primal:.6g}  dual {self.dual:.6g}  gap {self.gap:.3g} ({100 * relative:.3g} %)",
+            f"primal {self.primal:.6g}  {lower}",
             f"training errors {self.errors} <= {bound} {self.error_bound:.6g}"
             f" (share {self.errors / n:.4g} <= {self.error_bound / n:.4g})",
         ]
@@ -298,7 +302,7 @@ def kkt_report(
         b_interval=interval,
         weights=w,
         primal=0.5 * square + float(upper @ xi),
-        dual=float(wanted @ a) - 0.5 * dual_square,
+        dual=float(wanted @ a) - 0.5 * dual_square if model.certificate_.dual > -np.inf else -np.inf,
         primal_feasibility=float(max(0.0, short.max(), -xi.min())),
         dual_feasibility=float(max(0.0, -a.min(), (a - upper).max())),
         margin_slackness=float(np.abs(a * short).max()),

@@ -20,11 +20,14 @@ from maxmargin import (
     SVMClassifier,
     SVMClassifierCV,
     SVMRegressor,
+    compare_solvers,
+    kkt_report,
     load_model,
     save_model,
     svm_path,
 )
 from maxmargin.errors import DataError
+from maxmargin.plots import CompareDisplay, GapDisplay, ObjectiveDisplay
 from maxmargin.problem import relative_gap
 from maxmargin.solvers.kernel.definiteness import is_definite, smallest_eigenvalue
 from maxmargin.status import Status
@@ -52,6 +55,8 @@ def is_honest(model: Any) -> None:
     assert note.endswith("the answer is a stationary point of it, and there is no lower bound")
     for values in (model.dual_coef_, found.primal):
         assert np.isfinite(values).all()
+    assert model.history_
+    assert all(record.dual == -math.inf for record in model.history_)
 
 
 # --- the eigenvalue
@@ -120,6 +125,43 @@ def test_why_there_is_none() -> None:
     assert f"smallest eigenvalue {least[0]:.3g} " in model.notes_[0]
     beta = 1e4 * vectors[:, 0]
     assert 0.5 * beta @ K @ beta + np.maximum(1.0 - sign * (K @ beta), 0.0).sum() < model.certificate_.primal
+
+
+def indefinite() -> tuple[Any, Any]:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    return X, np.where(X[:, 0] + 0.5 * rng.normal(size=40) > 0.0, 1, -1)
+
+
+def test_the_report_has_no_bound_where_the_certificate_has_none() -> None:
+    X, y = indefinite()
+    model = SVMClassifier(**SIGMOID).fit(X, y)
+    is_honest(model)
+    report = kkt_report(model, X, y)
+    assert report.dual == -math.inf
+    assert report.gap == math.inf
+    assert report.primal == pytest.approx(model.certificate_.primal)
+    assert str(report).splitlines()[-2] == f"primal {report.primal:.6g}  no lower bound"
+    assert "dual 1" in str(kkt_report(SVMClassifier(kernel="rbf").fit(X, y), X, y))
+
+
+def test_pictures_have_no_bound_where_the_certificate_has_none() -> None:
+    pytest.importorskip("matplotlib")
+    X, y = indefinite()
+    model = SVMClassifier(**SIGMOID).fit(X, y)
+    with pytest.raises(DataError, match="^SVMClassifier has no gap to draw: its certificate has no lower bound"):
+        GapDisplay.from_estimator(model)
+    ax = ObjectiveDisplay.from_estimator(model).ax_
+    assert ax.get_title() == "SVMClassifier: no lower bound of the optimum"
+    assert [text.get_text().split()[0] for text in ax.get_legend().get_texts()] == ["primal", "dots:"]
+    estimates, dots, _ = ax.get_lines()
+    assert estimates.get_ydata().tolist() == [record.primal for record in model.history_]
+    assert dots.get_ydata().tolist() == [record.primal for record in model.history_ if record.exact]
+    assert not any(len(area.get_paths()[0].vertices) > 3 for area in ax.collections if area.get_paths())
+    display = CompareDisplay(compare_solvers(SVMClassifier(random_state=0, **SIGMOID), X, y)).plot()
+    assert len(display.runs) == 2
+    for above in display.axes_[0]:
+        assert not any(len(line.get_xdata()) for line in above.get_lines())
 
 
 def test_decisions_of_other_programs() -> None:

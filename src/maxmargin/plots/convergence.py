@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -48,6 +48,9 @@ class _HistoryDisplay(Display):
         left out.
     """
 
+    _needs_bound: ClassVar[bool]
+    """Whether nothing is left to draw without a lower bound of the optimum."""
+
     def __init__(
         self,
         passes: ArrayLike,
@@ -80,17 +83,18 @@ class _HistoryDisplay(Display):
         Raises
         ------
         DataError
-            When the estimator was not fitted, or its solver keeps no dual bound (a perceptron).
+            When the estimator was not fitted, or its solver keeps no dual bound (a perceptron); for a gap also where
+            there is no lower bound of the optimum, as with a kernel that is not positive semi-definite.
         """
         name = type(estimator).__name__
-        history = [
-            record
-            for record in fitted(estimator, "history_")
-            if math.isfinite(record.primal) and math.isfinite(record.dual)
-        ]
-        if not history:
-            solver = getattr(estimator, "solver_", "solver")
+        history = [record for record in fitted(estimator, "history_") if math.isfinite(record.primal)]
+        solver = getattr(estimator, "solver_", "solver")
+        if not history or "perceptron" in solver:  # a perceptron has the trivial bound 0, at its end
             raise DataError(f"{name} has no gap to draw: its {solver} keeps no primal and dual objective")
+        if bounded := [record for record in history if math.isfinite(record.dual)]:
+            history = bounded
+        elif cls._needs_bound:
+            raise DataError(f"{name} has no gap to draw: its certificate has no lower bound (notes_ say why)")
         columns = zip(*((r.passes, r.primal, r.dual, r.exact) for r in history))
         return cls(*columns, tol=getattr(estimator, "tol", None), name=name).plot(ax)
 
@@ -123,9 +127,11 @@ class GapDisplay(_HistoryDisplay):
     [0.889, 0.333, 0.091]
     """
 
+    _needs_bound = True
+
     @property
     def gap(self) -> Reals:
-        """``(primal - dual) / primal``."""
+        """``(primal - dual) / max(|primal|, |dual|)``, which ``tol`` bounds."""
         return np.array([relative_gap(primal, dual) for primal, dual in zip(self.primal, self.dual)])
 
     def _draw(self, ax: Any) -> None:
@@ -136,21 +142,26 @@ class GapDisplay(_HistoryDisplay):
             ax.axhline(self.tol, color=VERMILLION, linestyle="--", linewidth=1.2, label=f"asked for: {self.tol:g}")
         if shown.any() or self.tol:
             ax.set_yscale("log")
-        self._finish(ax, "(primal − dual) / primal", f"{self.name}: duality gap")
+        self._finish(ax, "relative gap\n(primal − dual) / max(|primal|, |dual|)", f"{self.name}: duality gap")
 
 
 class ObjectiveDisplay(_HistoryDisplay):
     """Primal and dual objective against passes: they close in on the optimum from both sides.
 
-    Parameters as for :class:`GapDisplay`.
+    Where there is no lower bound of the optimum the primal objective is alone, and the title says so. Parameters as for
+    :class:`GapDisplay`.
     """
+
+    _needs_bound = False
 
     def _draw(self, ax: Any) -> None:
         above, below = np.isfinite(self.primal), np.isfinite(self.dual)
         both = above & below
         ax.fill_between(self.passes[both], self.dual[both], self.primal[both], color=GREY, alpha=0.15, linewidth=0)
         self._line(ax, self.primal, above, BLUE, "primal (objective of the weights)")
-        self._line(ax, self.dual, below, VERMILLION, "dual (lower bound of the optimum)", "--")
+        if below.any():
+            self._line(ax, self.dual, below, VERMILLION, "dual (lower bound of the optimum)", "--")
         if both.any() and self.dual[both].min() > 0 and self.primal[both].max() > 100 * self.dual[both].max():
             ax.set_yscale("log")
-        self._finish(ax, "objective", f"{self.name}: the optimum lies in between")
+        said = "the optimum lies in between" if below.any() else "no lower bound of the optimum"
+        self._finish(ax, "objective", f"{self.name}: {said}")

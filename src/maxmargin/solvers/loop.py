@@ -35,7 +35,10 @@ _NEXT_TO_ZERO = 1e7
 
 @dataclass(frozen=True)
 class Record:
-    """Figures after a pass; ``exact`` ones were computed afresh, others are estimates met on the way."""
+    """Figures after a pass; ``exact`` ones were computed afresh, others are estimates met on the way.
+
+    After a fit whose certificate has no lower bound, ``dual`` is minus infinity in all of them.
+    """
 
     passes: int
     seconds: float
