@@ -47,7 +47,7 @@ def test_every_form_has_the_optimum_of_its_own_objective(case: Case, form: str) 
     np.testing.assert_allclose(result.w, w, atol=1e-4)
 
 
-@pytest.mark.parametrize("n", [1, 7, 40_000])
+@pytest.mark.parametrize("n", [1, 7, 40_000, 2.7, 0.5, np.float64(1e-3)])
 @pytest.mark.parametrize("value", [1e-7, 0.3, 1.0, 2e5])
 def test_conversions_are_inverse_to_each_other(value: float, n: int) -> None:
     scaling = Scaling(value)
@@ -84,10 +84,18 @@ def test_scalings_refuse_what_is_no_positive_number(bad: Any) -> None:
         Scaling(1.0).loss_divided_by(bad)
 
 
-@pytest.mark.parametrize("n", [0, -2, "3", True, math.inf])
+def test_the_number_of_examples_may_be_a_sum_of_weights() -> None:
+    assert Scaling.lam(0.1, 2.7).to_C() == pytest.approx(1.0 / (0.1 * 2.7), rel=1e-15)
+    assert Scaling.C_over_n(3.0, 0.5).to_C() == 6.0
+    assert Scaling.percent(3.0, 2.5).to_C() == 120.0
+    assert Scaling(2.0).to_C_over_n(2.7) == pytest.approx(5.4, rel=1e-15)
+    assert Scaling(2.0).to_lam(2.5) == pytest.approx(0.2, rel=1e-15)
+
+
+@pytest.mark.parametrize("n", [0, -2, "3", True, math.inf, math.nan, -0.5, 10**400, None])
 def test_scalings_refuse_what_is_no_number_of_examples(n: Any) -> None:
     for convert in (Scaling(1.0).to_C_over_n, Scaling(1.0).to_lam, lambda n: Scaling.lam(1.0, n)):
-        with pytest.raises(ValueError, match=f"number of examples must be at least 1, not {n!r}"):
+        with pytest.raises(ValueError, match=f"number of examples, or .* must be a positive finite number, not {n!r:.80}"):
             convert(n)
 
 

@@ -41,6 +41,8 @@ class Scaling:
     ``Scaling.percent(C, n)``   ``1/2 |w|^2 + (C/n) sum_i 100 xi_i``             1
     ==========================  ===============================================  ==================
 
+    ``n`` is the number of examples; where they have weights it may be the sum of these, which need not be whole.
+
     A loss divided by the length of the output (``loss="normalized_hamming"``) is another task loss, not another
     scaling; where all outputs have the same length ``m`` the two are one problem up to the factor, see
     :meth:`loss_divided_by`.
@@ -62,31 +64,31 @@ class Scaling:
         return cls(_positive(C, "C"))
 
     @classmethod
-    def C_over_n(cls, C: float, n: int) -> Scaling:
+    def C_over_n(cls, C: float, n: float) -> Scaling:
         """From ``1/2 |w|^2 + (C/n) sum_i xi_i`` (structural SVM, n-slack form)."""
-        return cls(_positive(C, "C") / _positive_count(n))
+        return cls(_positive(C, "C") / _count(n))
 
     @classmethod
-    def lam(cls, lam: float, n: int) -> Scaling:
+    def lam(cls, lam: float, n: float) -> Scaling:
         """From ``lam/2 |w|^2 + (1/n) sum_i xi_i``; the objectives differ by the factor ``lam``."""
-        return cls(1.0 / (_positive(lam, "lam") * _positive_count(n)))
+        return cls(1.0 / (_positive(lam, "lam") * _count(n)))
 
     @classmethod
-    def percent(cls, C: float, n: int) -> Scaling:
+    def percent(cls, C: float, n: float) -> Scaling:
         """From ``1/2 |w|^2 + (C/n) sum_i xi_i`` with losses counted in percent, as some programs do."""
-        return cls(100.0 * _positive(C, "C") / _positive_count(n))
+        return cls(100.0 * _positive(C, "C") / _count(n))
 
     def to_C(self) -> float:
         """``C`` of ``1/2 |w|^2 + C sum_i xi_i``."""
         return self.value
 
-    def to_C_over_n(self, n: int) -> float:
+    def to_C_over_n(self, n: float) -> float:
         """``C`` of ``1/2 |w|^2 + (C/n) sum_i xi_i``."""
-        return self.value * _positive_count(n)
+        return self.value * _count(n)
 
-    def to_lam(self, n: int) -> float:
+    def to_lam(self, n: float) -> float:
         """``lam`` of ``lam/2 |w|^2 + (1/n) sum_i xi_i``; multiply our objective by it to get that form's value."""
-        return 1.0 / (self.value * _positive_count(n))
+        return 1.0 / (self.value * _count(n))
 
     def loss_divided_by(self, length: float) -> tuple[Scaling, float]:
         """The equivalent scaling when every task loss is divided by ``length``.
@@ -111,10 +113,8 @@ def _positive(value: float, name: str) -> float:
     return float(value)
 
 
-def _positive_count(n: int) -> int:
-    if not (is_finite_number(n) and n >= 1):
-        raise ValueError(f"the number of examples must be at least 1, not {n!r:.80}")
-    return int(n)
+def _count(n: float) -> float:
+    return _positive(n, "the number of examples, or the sum of their weights,")
 
 
 @dataclass(frozen=True)
