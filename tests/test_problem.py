@@ -95,7 +95,9 @@ def test_the_number_of_examples_may_be_a_sum_of_weights() -> None:
 @pytest.mark.parametrize("n", [0, -2, "3", True, math.inf, math.nan, -0.5, 10**400, None])
 def test_scalings_refuse_what_is_no_number_of_examples(n: Any) -> None:
     for convert in (Scaling(1.0).to_C_over_n, Scaling(1.0).to_lam, lambda n: Scaling.lam(1.0, n)):
-        with pytest.raises(ValueError, match=f"number of examples, or .* must be a positive finite number, not {n!r:.80}"):
+        with pytest.raises(
+            ValueError, match=f"number of examples, or .* must be a positive finite number, not {n!r:.80}"
+        ):
             convert(n)
 
 

@@ -151,7 +151,7 @@ class SVMRanker(MarginEstimator):
     >>> float(model.certificate_.training_risk)
     0.0
     >>> teams = SVMRanker(C=10.0, tol=1e-6).fit_comparisons(None, ["Ajax", "Bonn"], ["Bonn", "Celta"])
-    >>> [(name, round(strength, 2)) for name, strength in teams.strength_table()]
+    >>> [(name, round(strength, 2) + 0.0) for name, strength in teams.strength_table()]  # rounded: no -0.0
     [('Ajax', 1.0), ('Bonn', 0.0), ('Celta', -1.0)]
     >>> hard = SVMRanker(C=float("inf")).fit([[0.0], [1.0], [5.0], [7.0]], [1, 2, 1, 2], qid=["a", "a", "b", "b"])
     >>> round(float(hard.coef_[0]), 6), hard.certificate_.relative_gap <= 1e-3
