@@ -356,6 +356,15 @@ def texts(ax: Any) -> list[str]:
     return [text.get_text() for text in ax.get_legend().get_texts()]
 
 
+def counted(report: Any) -> list[str]:
+    return [f"{name}: {count}" for name, count in zip(CATEGORIES, report.counts)]
+
+
+def levels(ax: Any) -> list[float]:
+    """Of the curves that are drawn."""
+    return [float(level) for each in ax.collections for level in getattr(each, "levels", ())]
+
+
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("model", [SVMClassifier(tol=1e-6), SVMClassifier(kernel="rbf", tol=1e-6)], ids=str)
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
@@ -364,7 +373,8 @@ def test_the_plane(model: Any, kind: Any) -> None:
     rows = X[:, :2]
     display = KKTDisplay.from_estimator(clone(model).fit(kind(rows), NAMES), kind(rows), NAMES)
     report, ax = display.report, display.ax_
-    assert texts(ax) == [f"{name}: {count}" for name, count in zip(CATEGORIES, report.counts)]
+    slacks = "lines: slack" if model.kernel == "linear" else "rings: slack, by area"
+    assert texts(ax) == [*counted(report), "f = 0", "margins, f = ±1", slacks]
     drawn = [np.asarray(each.get_offsets()) for each in ax.collections if hasattr(each, "get_sizes")]
     for k in range(4):
         mine = rows[report.category == k]
@@ -394,6 +404,61 @@ def test_margins_of_other_data_and_points_without_a_slack() -> None:
     display.figure_.savefig(io.BytesIO(), format="png")
     with pytest.raises(DataError, match=r"the plane needs a score and points of shape \(2, 2\)"):
         KKTDisplay(display.report, apart[:1], lambda grid: grid[:, 0])
+
+
+TWO = np.array([[-1.0, 0.0], [1.0, 0.0]])
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_window_holds_margins_that_are_not_too_far() -> None:
+    pytest.importorskip("matplotlib")
+    for C, margins in ((0.3, True), (0.1, False), (0.02, False)):
+        for rows, axis in ((TWO, 0), (TWO[:, ::-1], 1), (1e3 * TWO + 7.0, 0)):
+            size = np.ptp(rows)
+            model = SVMClassifier(C / (0.5 * size) ** 2, tol=1e-10).fit(rows, [0, 1])
+            display = KKTDisplay.from_estimator(model, rows, [0, 1])
+            low, high = display.ax_.get_ylim() if axis else display.ax_.get_xlim()
+            at = rows[:, axis].mean() + 0.5 * size / (2.0 * C) * np.array([-1.0, 1.0])
+            if C > 0.05:
+                assert low < at[0] < at[1] < high
+                assert levels(display.ax_) == [-1.0, 0.0, 1.0]
+                assert texts(display.ax_)[4:] == ["f = 0", "margins, f = ±1", "lines: slack"]
+            else:
+                assert high - low < 1.5 * size
+                assert levels(display.ax_) == [0.0]
+                assert texts(display.ax_)[4:] == ["f = 0", "f = ±1: not in the picture", "lines: slack"]
+            if margins:  # no more room than they take
+                assert high - low < 1.3 * np.ptp(at)
+            display.figure_.savefig(io.BytesIO(), format="png")
+
+
+def test_one_margin_of_a_kernel_that_is_nowhere() -> None:
+    pytest.importorskip("matplotlib")
+    rows, y = np.vstack([RNG.normal(size=(20, 2)), [[0.0, 0.0]]]), np.repeat([0, 1], [20, 1])
+    model = SVMClassifier(0.5, kernel="rbf", gamma=0.1).fit(rows, y)
+    display = KKTDisplay.from_estimator(model, rows, y)
+    assert 1.0 not in levels(display.ax_)
+    assert any("not in the picture" in text for text in texts(display.ax_))
+    assert "rings: slack, by area" in texts(display.ax_)
+
+
+def test_what_rows_want_is_said() -> None:
+    pytest.importorskip("matplotlib")
+    rows, twice = X[:, :2], np.full(N, 2.0)
+    for m, margins in (
+        (twice, "margins, f = ±2"),
+        (np.where(np.arange(N) % 2, 1.0, 2.0), "f = ±1; rows want margins of their own"),
+    ):
+        model = SVMClassifier(tol=1e-6).fit(rows, NAMES, margin=m)
+        ax = KKTDisplay.from_estimator(model, rows, NAMES, margin=m).ax_
+        assert texts(ax)[4:] == ["f = 0", margins, "lines: slack"]
+        level = 2.0 if m is twice else 1.0
+        assert levels(ax) == [-level, 0.0, level]
+    for m, own in ((None, ["wanted: y f = 1", "slack"]), (twice, ["wanted: y f = 2", "slack"]),
+                   (np.where(np.arange(N) % 2, 1.0, 2.0), ["slack, to what the row wants"])):  # fmt: skip
+        model = SVMClassifier(tol=1e-6).fit(X, NAMES, margin=m)
+        display = KKTDisplay.from_estimator(model, X, NAMES, margin=m)
+        assert texts(display.ax_) == [*counted(display.report), "y f = 0", *own]
 
 
 class Side(Enum):
