@@ -43,7 +43,9 @@ def test_figures_are_those_of_the_fits() -> None:
         assert run.certificate.primal == fitted.certificate_.primal
         assert run.certificate.passes == fitted.certificate_.passes
         assert run.test_loss == 1.0 - fitted.score(X[1::2], Y[1::2])
-        assert run.test_curve[-1] == (fitted.certificate_.passes, run.seconds, run.test_loss)
+        assert run.test_curve[-1] == (fitted.certificate_.passes, run.history[-1].seconds, run.test_loss)
+        when = {record.passes: record.seconds for record in run.history}
+        assert all(seconds == when.get(passes, seconds) for passes, seconds, _ in run.test_curve)
         passes = [point[0] for point in run.test_curve]
         assert passes == sorted(set(passes))
         assert len(passes) > 2
@@ -55,6 +57,31 @@ def test_figures_are_those_of_the_fits() -> None:
     assert not hasattr(model, "coef_")
     assert found.best.certificate is not None
     assert found.best.certificate.status.ok
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_times_along_a_test_curve_are_those_of_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the time that a fit takes that is stopped early."""
+    fits: list[Any] = []
+
+    def fit(model: Any) -> None:
+        fits.append(model.fit(X, Y))
+        if model.max_passes < 100:  # the shorter the slower
+            ended = time.process_time() + 0.2 / model.max_passes
+            while time.process_time() < ended:
+                pass
+
+    model = SVMClassifier(C=0.05, tol=1e-6, max_passes=100, random_state=0)
+    found = compare.compare_fits(model, fit, ["coordinate_ascent", "subgradient"], lambda each: 1.0 - each.score(X, Y))
+    for run in found.runs:
+        assert len(run.test_curve) > 4
+        seconds = [point[1] for point in run.test_curve]
+        assert seconds == sorted(seconds)
+        assert seconds[-1] == run.history[-1].seconds
+        for passes, at, _ in run.test_curve:
+            before = [record.seconds for record in run.history if record.passes < passes]
+            after = [record.seconds for record in run.history if record.passes > passes]
+            assert max(before, default=0.0) <= at <= min(after, default=at)
 
 
 def test_every_solver_that_is_for_the_problem_ends_at_the_same_point() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone, is_regressor
 
 from ._estimator import MarginEstimator
@@ -39,7 +40,8 @@ class SolverRun:
     history : list of Record
         Of the hardest problem where there are several.
     test_curve : list of (passes, seconds, test loss)
-        Of fits stopped after 2, 4, 8, ... passes: the same runs, where the estimator has a seed.
+        Of fits stopped after 2, 4, 8, ... passes: the same runs, where the estimator has a seed. The seconds are those
+        of the clock of ``history``, from the start of the solver: when the whole run had made so many passes.
     """
 
     name: str
@@ -294,18 +296,27 @@ def _run(
     except ValueError as error:
         return SolverRun(name, refused=str(error))
     certificate, points = model.certificate_, []
+    at = _times(model.history_)
     if test is None:
         return SolverRun(name, "", certificate, seconds, None, list(model.history_))
     if curve:
         passes = 2
         while passes < certificate.passes:
             partial = clone(estimator).set_params(solver=solver, max_passes=passes)
-            partial, spent = _timed(partial, fit)
-            points.append((int(partial.certificate_.passes), spent, test(partial)))
+            partial._quiet = True
+            fit(partial)
+            reached = int(partial.certificate_.passes)
+            points.append((reached, at(reached), test(partial)))
             passes *= 2
     loss = test(model)
-    points.append((int(certificate.passes), seconds, loss))
+    points.append((int(certificate.passes), at(certificate.passes), loss))
     return SolverRun(name, "", certificate, seconds, loss, list(model.history_), points)
+
+
+def _times(history: list[Record]) -> Callable[[int], float]:
+    """When a run had made so many passes, by the clock of its history."""
+    passes, seconds = ([0, *(getattr(record, name) for record in history)] for name in ("passes", "seconds"))
+    return lambda count: float(np.interp(count, passes, seconds))
 
 
 def _timed(model: Any, fit: Callable[[Any], None]) -> tuple[Any, float]:

@@ -32,7 +32,8 @@ __all__ = ["CompareDisplay"]
 class CompareDisplay(Display):
     """Several solvers on one problem: relative gap against passes and time, and below it the test loss.
 
-    Time is that of the clock for gaps, CPU time of whole fits for test losses. A dot is a gap that was computed afresh,
+    Time is that of a clock, from the start of the solver, for both: a test loss stands where the run had made as many
+    passes. (The table of the comparison has the CPU time of whole fits.) A dot is a gap that was computed afresh,
     from weights and dual point, and so a proof; faint lines are estimates met on the way, which prove nothing.
 
     Parameters
@@ -86,7 +87,7 @@ class CompareDisplay(Display):
 
     def _name_axes(self) -> None:
         """Scales, names and frames."""
-        for column, what in enumerate(("passes over the data", "seconds")):
+        for column, what in enumerate(("passes over the data", "seconds by the clock, solving alone")):
             above = self.axes_[0, column]
             if not any(len(line.get_xdata()) for line in above.lines):
                 above.text(0.5, 0.5, "no gap above 0 with a bound", ha="center", transform=above.transAxes, color=GREY)
