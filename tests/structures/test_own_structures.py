@@ -96,10 +96,12 @@ def test_tutorial_runs(capsys: pytest.CaptureFixture[str], numbers: ModuleType) 
     assert max(plain.dual, fast.dual) <= min(plain.primal, fast.primal)
     assert scope["one_by_one"] + 0.1 < scope["together"]
     assert scope["without"] + 0.1 < scope["together"]
-    text = TUTORIAL.read_text(encoding="utf-8")
-    for name in ("one_by_one", "without", "together"):
-        assert abs(scope[name] - stated_share(text, name)) < 0.05
-    assert capsys.readouterr().out.count("no fault found") == 2
+    printed = capsys.readouterr().out
+    assert printed.count("no fault found") == 2
+    # on another machine a number or two of the 300 may be read otherwise
+    stated = dict(shares(re.findall(r"```text\n(.*?)```", TUTORIAL.read_text(encoding="utf-8"), re.DOTALL)[-1]))
+    assert len(stated) == 3
+    assert stated == pytest.approx(dict(shares(printed)), abs=0.01)
 
 
 def test_tutorial_shows_what_the_check_says() -> None:
@@ -127,12 +129,9 @@ def test_tutorial_shows_what_the_check_says() -> None:
     assert pickle  # in a script it passes, here its class has no module
 
 
-def stated_share(text: str, name: str) -> float:
-    """The share that the tutorial's text claims."""
-    line = {"one_by_one": "read digit by digit", "without": "learned together", "together": "learned and read"}[name]
-    found = re.search(rf"^{line}.*: (\d+)%", text, re.MULTILINE)
-    assert found
-    return int(found[1]) / 100
+def shares(text: str) -> list[tuple[str, float]]:
+    """Lines that end with a percentage, or go on with words after it."""
+    return [(line, int(share) / 100) for line, share in re.findall(r"^(.*): (\d+)%", text, re.MULTILINE)]
 
 
 @needs_compiler
