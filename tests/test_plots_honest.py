@@ -94,6 +94,8 @@ def test_the_perceptron_with_an_intercept() -> None:
         scores = line.get_xydata() @ display.weights[1:, :2].T + display.weights[1:, 2]
         assert np.isclose(scores, 0.0, atol=1e-9).all(0).any()
     np.testing.assert_allclose(rows.get_lines()[-1].get_xydata() @ w + b, 0.0, atol=1e-9)
+    assert weights.get_title() == "the weights, turned by each\n(of the two features: the intercept is not drawn)"
+    assert without.axes_[1].get_title() == "the weights, turned by each"
     (left, right), (low, high) = rows.get_xlim(), rows.get_ylim()
     assert left < X[:, 0].min() < X[:, 0].max() < right
     assert low < X[:, 1].min() < X[:, 1].max() < high

@@ -10,6 +10,7 @@ from sklearn.preprocessing import scale
 
 from maxmargin import SVMClassifier, load_model
 from maxmargin.cli import main
+from maxmargin.cli.compare import _PICTURES
 
 SEQUENCES = "the D\ndog N\nsleeps V\n\nthe D\ncat N\nsees V\nthe D\ndog N\n\n"
 
@@ -84,3 +85,10 @@ def test_a_solver_that_is_not_for_the_loss_says_so(files: tuple[str, str], capsy
     out = capsys.readouterr().out
     assert "newton " in out
     assert "interior_point: SVMClassifier: interior_point is for the hinge loss" in out
+
+
+def test_help_names_the_formats_of_pictures(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["compare", "--help"])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert f"time ({', '.join(_PICTURES)})" in shown

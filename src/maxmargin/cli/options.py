@@ -173,7 +173,9 @@ def _compare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("data", metavar="DATA", help="labelled data; - is standard input; gzip is unpacked")
     parser.add_argument("--test", metavar="FILE", help="labelled data for the test loss of every solver")
     parser.add_argument("--solvers", metavar="NAMES", help="solvers, with commas between them (default: all there are)")
-    parser.add_argument("--picture", metavar="FILE", help="draw gap and test loss against passes and time (.png, .svg)")
+    parser.add_argument(
+        "--picture", metavar="FILE", help="draw gap and test loss against passes and time (.png, .svg, .pdf)"
+    )
     _reading(parser)
     _learning(parser)
     _quiet(parser)

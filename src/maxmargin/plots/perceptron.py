@@ -26,7 +26,7 @@ class PerceptronDisplay(Display):
 
     Rows are visited as they are given, pass after pass. On the left are the rows, a number at each one that caused one
     of the first mistakes, and the lines ``<w, x> = 0`` after the mistakes, from faint to dark; on the right the
-    weights. Of many mistakes the first are drawn, some of the others, and the last.
+    weights of the two features. Of many mistakes the first are drawn, some of the others, and the last.
 
     Parameters
     ----------
@@ -189,5 +189,8 @@ class PerceptronDisplay(Display):
         ax.plot([0, w[-1, 0]], [0, w[-1, 1]], color=BLUE, label="last weights", **style)
         ax.margins(0.12)
         ax.set(xlabel="weight 0", ylabel="weight 1", aspect="equal", adjustable="datalim")
-        ax.set_title("the weights, turned by each", fontsize=11)
+        title = "the weights, turned by each"
+        if self.intercept:
+            title += "\n(of the two features: the intercept is not drawn)"
+        ax.set_title(title, fontsize=11)
         frame(ax)
