@@ -47,7 +47,8 @@ class SVMPath:
         The fits, see :meth:`model`.
     norms : float64 array of shape (n_C,)
         ``|w|``, in the space of the kernel where there is one, without the intercept; of several problems together
-        (the root of the sum of their squares).
+        (the root of the sum of their squares). Within ``sqrt(2 gap)`` of that of the best weights, which at a small
+        ``C`` can be more than it is: give a smaller ``tol`` there.
     training_errors : float64 array of shape (n_C,)
         Weighted share of the training rows that are predicted wrongly; of regressors the weighted mean of the absolute
         errors.

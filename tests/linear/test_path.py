@@ -461,3 +461,19 @@ def test_squares_on_bad_scales_and_at_a_huge_C(seed: int) -> None:
         alone = SVMClassifier(C, loss="squared_hinge", random_state=0).fit(rows, sign).certificate_
         assert found.status.ok or not alone.status.ok
         assert max(found.dual - alone.primal, alone.dual - found.primal) <= 1e-9 * alone.primal
+
+
+@pytest.mark.parametrize("tol", [1e-2, 1e-5, 1e-11])
+def test_weights_are_as_near_as_the_gap_says(tol: float) -> None:
+    """``P(w) - P(w*) >= 1/2 |w - w*|^2``: at a small ``C`` the gap has to be small for weights in proportion to it."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(120, 2))
+    y = X[:, 0] + rng.normal(size=120) > 0.7
+    grid = np.logspace(-8, 0, 9)
+    path = svm_path(X, y, grid, tol=tol)
+    for k, C in enumerate(grid):
+        best = SVMClassifier(C=C, tol=1e-13).fit(X, y).coef_
+        within = np.sqrt(2.0 * path.certificates[k].gap) + 1e-6 * np.linalg.norm(best)
+        assert np.linalg.norm(path.coef_[k] - best) <= within
+    if tol < 1e-10:
+        assert path.norms[:5] / grid[:5] == pytest.approx(path.norms[0] / grid[0], rel=1e-2)
