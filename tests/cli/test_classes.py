@@ -175,6 +175,20 @@ def test_true_labels_are_checked_whatever_predicted(label: str, task: str, ok: R
     assert by_file.error.endswith(f": '{label}'")
 
 
+@pytest.mark.parametrize("zero", ["-0", "-0.0", "+0", "-0e3", "-1e-400"])
+@pytest.mark.parametrize("task", ["multiclass", "binary", "auc"])
+def test_zero_is_one_class_however_it_is_spelt(task: str, zero: str, ok: Run, folder: Path) -> None:
+    rows = "{0} 1:3\n1 1:-3\n0 1:2\n1 1:-2\n"
+    for name, text in (("x.svm", rows.format(zero)), ("plain.svm", rows.format("0"))):
+        Path(name).write_text(text)
+    ok("train", "x.svm", "-o", "m", "--task", task)
+    expected = ok("evaluate", "m", "plain.svm").out
+    assert ok("evaluate", "m", "x.svm").out == expected
+    Path("predicted").write_text(f"{zero}\n1\n0\n1\n")
+    if task in ("multiclass", "binary"):
+        assert ok("evaluate", "--task", task, "--predictions", "predicted", "x.svm").out == expected
+
+
 @pytest.mark.parametrize("label", ["nan", "inf", "-1e400"])
 def test_predicted_labels_are_checked_too(label: str, run: Run, folder: Path) -> None:
     Path("true.svm").write_text("1 1:1\n-1 1:2\n1 1:3\n")

@@ -184,11 +184,12 @@ def as_number(label: Any) -> Any:
 
 
 def spelt(label: str) -> str:
-    """One spelling for labels that are one number: ``+1``, ``1.0`` and ``1`` are ``1``."""
+    """One spelling for labels that are one number: ``+1``, ``1.0`` and ``1`` are ``1``, ``-0`` is ``0``."""
     try:
-        return format_number(parse_number(label)) if abs(parse_number(label)) < _LARGEST else label
+        number = parse_number(label) + 0.0  # which takes the sign of -0
     except ValueError:
         return label
+    return format_number(number) if abs(number) < _LARGEST else label
 
 
 TASK = MulticlassTask()
