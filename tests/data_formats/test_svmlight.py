@@ -399,6 +399,59 @@ def test_what_the_writer_refuses(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("number", "type"),
+    [
+        *[(sign * (2**power + 1), np.int64) for power in (53, 60, 62) for sign in (1, -1)],
+        (2**63 - 1, np.int64),
+        (2**64 - 1, np.uint64),
+        (2**53 + 1, ">i8"),
+        (10**30, object),
+        (10**400, object),
+    ],
+)
+def test_integers_that_would_not_be_read_back_are_refused(number: int, type: Any) -> None:
+    column, X = np.array([1, number], type), np.eye(2)
+    with pytest.raises(DataError, match=rf"y\[1\] is {str(number)[:20]}.*; give labels as text, as y.astype\(str\)"):
+        write_svmlight(io.BytesIO(), X, column)
+    as_text = rewritten(X, column.astype(str), read_options={"labels": "text"}).y
+    assert as_text.tolist() == ["1", str(number)]
+    with pytest.raises(DataError, match=rf"sample_weight\[1\] is {str(number)[:20]}"):
+        write_svmlight(io.BytesIO(), X, [0, 1], sample_weight=column)
+    if type is not object:
+        for matrix in (np.diag(column), sp.csr_matrix(np.diag(column.astype(column.dtype.newbyteorder("="))))):
+            with pytest.raises(DataError, match=rf"X\[1, 1\] is {number}, which would be read back as the float64"):
+                write_svmlight(io.BytesIO(), matrix, [0, 1])
+
+
+def test_integers_that_a_float_holds_are_written_digit_by_digit() -> None:
+    numbers = [2**53 - 1, 2**60, -(2**62), 10**16, 3, 0]
+    target = io.StringIO()
+    write_svmlight(target, np.eye(6), np.array(numbers))
+    assert [line.split()[0] for line in target.getvalue().splitlines()] == list(map(str, numbers))
+    assert rewritten(np.eye(6), np.array(numbers)).y.tolist() == numbers
+
+
+@pytest.mark.parametrize("type", [">f8", "<f8", ">f4", ">i4", ">i8", ">u2", np.float16, ">f2", np.longdouble])
+def test_the_order_of_bytes_and_the_precision_make_no_difference(type: Any) -> None:
+    D = np.array([[0, 2, 0], [1, 0, 3], [0, 0, 0]])
+    sparse = sp.csr_matrix(D.astype(np.float64))
+    sparse.data = sparse.data.astype(type)
+    y = np.array([1, 2, 3], type)
+    for X in (D.astype(type), D.astype(type).T.copy().T, sparse):
+        data = rewritten(X, y, sample_weight=y)
+        assert np.array_equal(data.X.toarray(), D)
+        assert data.y.tolist() == data.sample_weight.tolist() == [1, 2, 3]
+    sparse.indices, sparse.indptr = sparse.indices.astype(">i4"), sparse.indptr.astype(">i4")
+    assert np.array_equal(rewritten(sparse, y).X.toarray(), D)
+
+
+@pytest.mark.parametrize("y", [np.array(["2001-01-01", "2002-01-01"], "M8[D]"), np.array([1 + 0j, 2]), [b"a", b"b"]])
+def test_labels_that_are_neither_numbers_nor_text_are_refused(y: Any) -> None:
+    with pytest.raises(DataError, match="y must be numbers, got "):
+        write_svmlight(io.BytesIO(), np.eye(2), y)
+
+
 def test_options_are_checked() -> None:
     for options in (dict(zero_based="yes"), dict(labels="auto"), dict(dtype=np.int32), dict(n_features=-1)):
         with pytest.raises(ValueError, match=next(iter(options))):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from .text import Target, format_number, writing
 __all__ = ["write_svmlight"]
 
 _BLOCK_VALUES = 1 << 18  # formatted and written at a time
+_INEXACT = 2**53  # from here on floats leave integers out
 _LABEL = re.compile(r"[^\x00-\x20\x7f#\ufeff][^\x00-\x20\x7f]*")
 
 
@@ -36,9 +39,12 @@ def write_svmlight(
     target : path, "-" or open file
         A path is replaced in one step; ``.gz`` compresses.
     X : array-like or sparse matrix of shape (n_rows, n_features)
-        Finite numbers. Zeros that a sparse matrix stores are written, repeated entries added up; X is not changed.
+        Finite numbers, which are read back as float64: integers that float64 leaves out are refused, as they are in
+        ``y`` and ``sample_weight``. Zeros that a sparse matrix stores are written, repeated entries added up; X is not
+        changed.
     y : array-like of shape (n_rows,)
-        Numbers, or text without white space.
+        Numbers, or text without white space. As text (``y.astype(str)``, read with ``labels="text"``) integers of any
+        size are labels.
     qid : integers of shape (n_rows,), optional
     sample_weight : array-like of shape (n_rows,), optional
         Written as ``cost``.
@@ -48,13 +54,15 @@ def write_svmlight(
     Raises
     ------
     DataError
-        If lengths differ, a number is not finite or a label cannot be told from the rest of its line.
+        If lengths differ, a number is not finite or would not be read back as it is, or a label cannot be told from the
+        rest of its line.
     """
     from scipy.sparse import csr_array, issparse
 
     if issparse(X):
         X = csr_array(X)
-        X = csr_array((X.data, X.indices, X.indptr), shape=X.shape)  # without flags that may be out of date
+        parts = tuple(map(_native, (X.data, X.indices, X.indptr)))
+        X = csr_array(parts, shape=X.shape)  # without flags that may be out of date
         if not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
@@ -79,14 +87,17 @@ def write_svmlight(
     step = max(1, _BLOCK_VALUES * n_rows // max(1, X.nnz if issparse(X) else X.size))
     with writing(target) as stream:
         for start in range(0, n_rows, step):
-            block = csr_array(X[start : start + step])
-            values = block.data.astype(np.float64)
+            part = X[start : start + step]
+            block = part if issparse(part) else csr_array(_native(part))
+
+            def where(place: int, block: Any = block, start: int = start) -> str:
+                row = start + int(np.searchsorted(block.indptr, place, side="right")) - 1
+                return f"X[{row}, {block.indices[place]}]"
+
+            values = _floats(block.data, where)
             if not np.isfinite(values).all():
                 place = int(np.argmax(~np.isfinite(values)))
-                row = start + int(np.searchsorted(block.indptr, place, side="right")) - 1
-                raise DataError(
-                    f"X[{row}, {block.indices[place]}] is {values[place]}; svmlight text is of finite numbers"
-                )
+                raise DataError(f"{where(place)} is {values[place]}; svmlight text is of finite numbers")
             entries = [
                 f" {index}:{format_number(value)}"
                 for index, value in zip((block.indices.astype(np.int64) + base).tolist(), values.tolist())
@@ -105,14 +116,48 @@ def _column(name: str, column: ArrayLike, n_rows: int) -> NDArray[Any]:
     return array
 
 
-def _numbers(name: str, column: ArrayLike, n_rows: int) -> NDArray[np.float64]:
-    """A column as finite float64."""
+def _native(array: NDArray[Any]) -> NDArray[Any]:
+    """Numbers of a type that scipy takes: in the order of bytes of this machine, and not of half precision."""
+    if array.dtype.kind == "f" and array.dtype.itemsize == 2:
+        return array.astype(np.float32)
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
+
+
+def _floats(numbers: NDArray[Any], where: Callable[[int], str], remedy: str = "") -> NDArray[np.float64]:
+    """As float64; integers that it leaves out are refused, with their place in words.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For what are no numbers.
+    """
+    if numbers.dtype.kind not in "biufO":  # of others, as dates, NumPy would make numbers too
+        raise TypeError("no numbers")
     try:
-        numbers = _column(name, column, n_rows).astype(np.float64)
+        floats = numbers.astype(np.float64)
+    except OverflowError:
+        largest = float(np.finfo(np.float64).max)
+        place = next(k for k, number in enumerate(numbers.tolist()) if abs(number) > largest)
+        raise DataError(f"{where(place)} is {numbers[place]!s:.40}: too large for a float64{remedy}") from None
+    if numbers.dtype.kind in "iuO":
+        for place in np.flatnonzero(np.abs(floats) >= _INEXACT).tolist():
+            number = numbers[place]
+            if isinstance(number, Integral) and np.isfinite(floats[place]) and int(number) != int(floats[place]):
+                raise DataError(
+                    f"{where(place)} is {number}, which would be read back as the float64 {int(floats[place])}{remedy}"
+                )
+    return floats
+
+
+def _numbers(name: str, column: ArrayLike, n_rows: int, remedy: str = "") -> NDArray[np.float64]:
+    """A column as finite float64."""
+    array = _column(name, column, n_rows)
+    try:
+        numbers = _floats(array, lambda row: f"{name}[{row}]", remedy)
     except (TypeError, ValueError) as error:
         if isinstance(error, DataError):
             raise
-        raise DataError(f"{name} must be numbers, got {np.asarray(column).dtype}") from None
+        raise DataError(f"{name} must be numbers, got {array.dtype}") from None
     if not np.isfinite(numbers).all():
         raise DataError(f"{name} of row {np.argmax(~np.isfinite(numbers))} is not finite")
     return numbers
@@ -122,7 +167,12 @@ def _labels(y: ArrayLike, n_rows: int) -> list[str]:
     """Labels as they are written."""
     array = _column("y", y, n_rows)
     if array.dtype.kind not in "UO" or not all(isinstance(label, str) for label in array.tolist()):
-        return [format_number(number) for number in _numbers("y", array, n_rows).tolist()]
+        numbers = _numbers(
+            "y", array, n_rows, "; give labels as text, as y.astype(str) (and read them with labels='text')"
+        )
+        if array.dtype.kind in "iu":
+            return list(map(str, array.tolist()))
+        return [format_number(number) for number in numbers.tolist()]
     labels: list[str] = array.tolist()
     for row, label in enumerate(labels):
         if not _LABEL.fullmatch(label) or FEATURE.fullmatch(label):
