@@ -195,3 +195,16 @@ def test_outputs_are_checked_before_the_work(tmp_path: Path, monkeypatch: pytest
     for path in ("new", "a"):
         with pytest.raises(UsageError, match="no permission to write it"):
             check_output(path, [])
+
+
+@pytest.mark.parametrize("name", ["svm", "columns", "crfsuite"])
+def test_files_of_old_macintoshes_are_refused_with_their_line(name: str, run: Any, request: Any) -> None:
+    path = Path(request.getfixturevalue(name))
+    text = path.read_text()
+    for old in (text.replace("\n", "\r"), "\n\n" + text.replace("\n", "\r")):
+        path.write_text(old, newline="")
+        for more in ([], ["--format", {"svm": "svmlight"}.get(name, name)]):
+            outcome = run("train", path, "-o", "m", "-q", *more)
+            assert outcome.status == 2
+            number = 1 + old.count("\n")
+            assert outcome.error.startswith(f"{path}:{number}: a carriage return within the line; lines end with LF or ")

@@ -83,6 +83,7 @@ def test_what_cannot_be_written(tmp_path: Path) -> None:
         ([[("a b", "O")]], "not be read back"),
         ([[("", "O")]], "not be read back"),
         ([[("a", "O\n")]], "not be read back"),
+        ([[("a\rb", "O")]], "not be read back"),
         ([[("-DOCSTART-", "O")]], "not be read back"),
         ([[()]], "not be read back"),
     ):

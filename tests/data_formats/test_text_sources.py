@@ -8,6 +8,7 @@ import math
 import os
 import stat
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from maxmargin.data import read_attributes, read_columns, read_svmlight, read_trees, svmlight
 from maxmargin.data.text import Lines, format_number, parse_number, read_blocks, replacing, writing
 from maxmargin.errors import DataError, FileFormatError
 
@@ -69,6 +71,52 @@ def test_bytes_that_are_no_utf8_are_named_with_their_line(tmp_path: Path) -> Non
     assert (caught.value.path, caught.value.line) == (str(path), 2)
     with pytest.raises(FileFormatError, match="UTF-8"):
         lines_of(io.StringIO("lone \ud800 surrogate"))
+
+
+READERS: dict[str, tuple[Callable[..., Any], str]] = {
+    "columns": (read_columns, "a B\nb I\n\nc O\n"),
+    "tabs": (lambda source: read_columns(source, separator="\t"), "a b\tB\nb\tI\n\nc\tO\n"),
+    "attributes": (read_attributes, "B\ta\nI\tb\n\nO\tc\n"),
+    "rows": (read_svmlight, "1 1:1\n-1 1:2\n\n# c\n2 3:1\n"),
+    "names": (lambda source: read_svmlight(source, labels="text", threads=2), "a 1:1\nb 1:2\n\n# c\nc 3:1\n"),
+    "trees": (read_trees, "(S (NP a)\n(VP b))\n\n(NN c)\n"),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_carriage_return_within_a_line_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    read, text = READERS[name]
+    monkeypatch.setattr(svmlight, "_BLOCK_BYTES", 8)
+    lines = text.splitlines(keepends=True)
+    # old Macintosh files; one such place in the first or the last line; behind a line end of another kind
+    cases = [(text.replace("\n", "\r"), 1), ("\ufeff" + text.replace("\n", "\r"), 1)]
+    for number, line in enumerate(lines, 1):
+        for at in range(1, len(line.rstrip())):
+            broken = [*lines[: number - 1], f"{line[:at]}\r{line[at:]}", *lines[number:]]
+            cases += [("".join(broken), number), ("".join(broken).replace("\n", "\r\n"), number)]
+    for broken, number in cases:
+        with pytest.raises(FileFormatError, match="a carriage return within the line; lines end with LF") as caught:
+            read(io.BytesIO(broken.encode()))
+        assert caught.value.line == number
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_line_ends_of_windows_are_as_good(name: str) -> None:
+    read, text = READERS[name]
+
+    def shown(text: str) -> str:
+        found = read(io.BytesIO(text.encode()))
+        return repr(
+            (found.X.toarray().tolist(), found.y, found.line)
+            if hasattr(found, "line")
+            else (found.X, found.y)
+            if hasattr(found, "X")
+            else [str(part) for part in found]
+        )
+
+    for end in ("\r\n", "\r\r\n"):
+        assert shown(text.replace("\n", end)) == shown(text)
+        assert shown(text.replace("\n", end).rstrip("\n")) == shown(text)
 
 
 @pytest.mark.parametrize("damage", ["cut", "changed", "garbage behind", "empty"])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .text import format_number, parse_number
+from .text import LONE_RETURN, format_number, parse_number
 
 __all__ = ["FEATURE", "INT32_MAX", "LONGEST_LABEL", "Block", "BlockParser", "Problem"]
 
@@ -127,6 +127,8 @@ class BlockParser:
                 *(np.frombuffer(text, np.uint8), 1, self.text_labels, to.y, to.label_at, to.qid, to.cost, to.marks),
                 *(to.line, to.indptr, to.indices, to.values, to.slow, *parser.power_tables()),
             )
+        if (lone := _lone_return(text)) and (status == parser.OK or lone.line <= line):
+            return lone
         if status != parser.OK:
             return _malformed(text, at, status, line, self.text_labels)
         for start, stop, whose in to.slow[:n_slow].tolist():
@@ -207,6 +209,17 @@ class BlockParser:
             width=largest - shift + 1,
             beyond=beyond,
         )
+
+
+def _lone_return(text: bytes) -> Problem | None:
+    """The first carriage return that is not at the end of a line, which the parser takes for a blank."""
+    if text.count(b"\r") == text.count(b"\r\n"):
+        return None
+    found = re.search(rb"\r(?!\r*\n)", text)
+    if found is None:
+        return None
+    line = text[text.rfind(b"\n", 0, found.start()) + 1 : text.index(b"\n", found.start())]
+    return Problem(LONE_RETURN, 1 + text.count(b"\n", 0, found.start()), line.rstrip(b"\r").decode("utf-8", "replace"))
 
 
 def _malformed(text: bytes, at: int, status: int, line: int, text_labels: bool) -> Problem:

@@ -1,7 +1,8 @@
 """Text in, text out: how every reader opens its source and every writer its target.
 
 A source is a path, ``"-"`` (standard input) or an open file, binary or text. Gzip data are recognised by their first
-bytes, whatever the name. Text is UTF-8; a byte-order mark and Windows line ends are tolerated.
+bytes, whatever the name. Text is UTF-8; a byte-order mark and Windows line ends are tolerated. A carriage return within
+a line is refused: in old Macintosh files it ends lines, and a file would be one line of nonsense.
 A target is a path, ``"-"`` (standard output) or an open file. A path is replaced in one step when everything is
 written, so a failure leaves the old file, or none, and nothing else; a name that ends in ``.gz`` is compressed.
 
@@ -29,6 +30,7 @@ from typing import IO, TypeAlias, cast
 from ..errors import DataError, FileFormatError
 
 __all__ = [
+    "LONE_RETURN",
     "Lines",
     "Source",
     "Target",
@@ -48,6 +50,7 @@ Target: TypeAlias = str | os.PathLike[str] | IO[bytes] | IO[str]
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _GZIP = b"\x1f\x8b"
+LONE_RETURN = "a carriage return within the line; lines end with LF or CR LF: convert the file, as tr '\\r' '\\n' does"
 _DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 
 
@@ -79,7 +82,10 @@ class Lines:
                 except UnicodeDecodeError as error:
                     shown = raw[error.start : error.start + 8].hex(" ")
                     raise self.error("not UTF-8 text; convert the file to UTF-8", f"bytes {shown}") from None
-                yield line.rstrip("\r\n")
+                line = line.rstrip("\r\n")
+                if "\r" in line:
+                    raise self.error(LONE_RETURN, line)
+                yield line
 
     def error(self, problem: str, token: str | None = None, *, line: int | None = None) -> FileFormatError:
         """The error to raise for ``problem`` in the line given last, or in ``line``."""
@@ -132,7 +138,7 @@ def format_number(value: float) -> str:
 
 def writable_line(line: str, *, first: bool) -> bool:
     """Whether ``line`` is read back as it is; ``first`` says that it begins its file."""
-    return "\n" not in line and not line.endswith("\r") and not (first and line.startswith("\ufeff"))
+    return "\n" not in line and "\r" not in line and not (first and line.startswith("\ufeff"))
 
 
 @contextmanager
