@@ -386,3 +386,36 @@ def test_a_start_that_knows_other_names_is_refused() -> None:
     for start, inputs, labels, settings, message in cases:
         with pytest.raises(ValueError, match=message):
             SequenceSVM(**settings).fit(inputs, labels, start=start)
+
+
+@pytest.mark.parametrize("emission", ["multinomial", "gaussian"])
+@pytest.mark.parametrize("size", [1.01e100, 1.7e308])
+@pytest.mark.parametrize("form", ["dense", "matrix", "attributes"])
+def test_values_that_are_too_large_are_refused(emission: Any, size: float, form: str) -> None:
+    """By fit and predict, with their place; as counts of 0 and 1 they are as good as others."""
+    if emission == "gaussian" and form != "dense":
+        pytest.skip("of dense vectors only")
+
+    def given(x: np.ndarray) -> Any:
+        if form == "attributes":
+            return [{f"a{k}": value for k, value in enumerate(row)} for row in x.tolist()]
+        return sp.csr_matrix(x) if form == "matrix" else x
+
+    X, y = (
+        [np.ones((2, 2)), np.zeros((0, 2)), np.array([[1.0, 2.0], [2.0, 1.0], [3.0, 5.0]])],
+        [["a", "b"], [], [*"abb"]],
+    )
+    large = [x.copy() for x in X]
+    large[2][1, 1] = size
+    model = GenerativeHMM(emission=emission).fit([given(x) for x in X], y)
+    problem = f"features of up to {size:.3g} in size are too large to compute with; .* is in sequence 2, token 1"
+    for use in (
+        lambda: clone(model).fit([given(x) for x in large], y),
+        lambda: model.predict([given(x) for x in large]),
+    ):
+        with pytest.raises(DataError, match=problem.replace("+", r"\+")):
+            use()
+    large[2][1, 1] = 1e100
+    clone(model).fit([given(x) for x in large], y).predict([given(x) for x in large])
+    large[2][1, 1] = size
+    GenerativeHMM().fit([given(x) for x in large], y).predict([given(x) for x in large])

@@ -20,6 +20,7 @@ from .losses import is_finite_number
 from .metrics import token_error
 from .solvers.options import shown
 from .structures.attributes import AttributeIndex, Tokens, encode_tokens
+from .structures.base import check_magnitude
 from .structures.values import examples_of
 
 __all__ = ["GenerativeHMM"]
@@ -105,7 +106,8 @@ class GenerativeHMM(BaseEstimator):
         Raises
         ------
         ValueError
-            For invalid parameters or data: says which sequence and what to do.
+            For invalid parameters or data, also for values that are too large to compute with: says which sequence and
+            what to do.
         """
         self._check_parameters()
         X, y = examples_of(X, "X", "sequences"), examples_of(y, "y", "label sequences")
@@ -145,7 +147,13 @@ class GenerativeHMM(BaseEstimator):
         return self
 
     def predict(self, X: Sequence[Any]) -> list[list[Any]]:
-        """Most probable label sequences; attributes that training did not see are left out."""
+        """Most probable label sequences; attributes that training did not see are left out.
+
+        Raises
+        ------
+        DataError
+            For values that are too large to compute with: says which sequence and token.
+        """
         return [
             [self.classes_[k] for k in viterbi(unary, self.transition_, self.initial_)[0]]
             for unary in self.potentials(X)
@@ -223,6 +231,8 @@ class GenerativeHMM(BaseEstimator):
     def _features(self, tokens: Tokens) -> Any:
         """What the emission model sees of every token: an array or a CSR matrix."""
         dense, sparse = tokens.dense, tokens.matrix()
+        if self.emission != "bernoulli":  # which sees values as 0 or 1
+            _check_sizes(tokens)
         if self.emission == "bernoulli":
             if sparse is not None:
                 if self.threshold < 0:
@@ -269,6 +279,21 @@ class GenerativeHMM(BaseEstimator):
         variance = np.maximum(variance, 1e-9 * (float(variance.max()) or float(total_variance.max()) or 1.0))
         slopes = means / variance[:, None]
         return slopes, -0.5 * (means * slopes).sum(0) - centre @ slopes
+
+
+def _check_sizes(tokens: Tokens) -> None:
+    """Refuse values whose sums of squares would overflow; names the sequence and the token."""
+
+    def where(token: int) -> str:
+        i = int(np.searchsorted(tokens.start, token, side="right")) - 1
+        return f"sequence {i}, token {token - int(tokens.start[i])}"
+
+    if tokens.dense is not None and tokens.dense.size:
+        width = tokens.dense.shape[1]
+        check_magnitude(tokens.dense, lambda k: where(k // width))
+    if tokens.values is not None and tokens.indptr is not None:
+        indptr = tokens.indptr
+        check_magnitude(tokens.values, lambda k: where(int(np.searchsorted(indptr, k, side="right")) - 1))
 
 
 def _counts(numbers: NDArray[np.int64], weight: Reals, n: int) -> Reals:
