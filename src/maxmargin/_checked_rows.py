@@ -1,17 +1,20 @@
-"""Rows of features as an estimator takes them: scikit-learn's checks, and where an entry is that is no number."""
+"""Rows of features as an estimator takes them: scikit-learn's checks, where an entry is no number, or a score none."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
+from .decoders.checks import LARGEST
 from .errors import DataError
 from .structures.values import check_rows, is_frame, is_real, is_time, not_a_number
 
-__all__ = ["checked_rows"]
+__all__ = ["checked_rows", "checked_scores"]
 
 _AT_ONCE = 1 << 20  # entries
 
@@ -63,6 +66,26 @@ def checked_rows(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
         raise DataError(
             f"{type(estimator).__name__}: X contains {what}, first in row {row}, column {column}{name}: {then}"
         ) from None
+
+
+def checked_scores(estimator: Any, score: Callable[[], Any]) -> NDArray[np.float64]:
+    """``score()``, the scores of rows: of shape (n,) or (n, n_scores).
+
+    Raises
+    ------
+    DataError
+        Where a score is no number, or so large that a sum of several is none: names the row.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        scores: NDArray[np.float64] = np.asarray(score())
+    fine = np.abs(scores) <= LARGEST
+    if not fine.all():
+        row = int(np.argmin(fine if fine.ndim == 1 else fine.all(1)))
+        raise DataError(
+            f"{type(estimator).__name__}: the values of row {row} are too large to compute its score; scale X as the "
+            "data of the fit were"
+        )
+    return scores
 
 
 def _first_object(X: Any) -> tuple[int, int, Any] | None:

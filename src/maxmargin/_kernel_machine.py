@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ._checked_rows import checked_rows
+from ._checked_rows import checked_rows, checked_scores
 from ._estimator import check_number, choose_solver, warn_caller
 from ._machine import Machine, counted, takes_copies
 from ._notes import (
@@ -372,15 +372,7 @@ class KernelMachine(Machine):
                     f"expected shape {(X.shape[0], n)}, seen {tuple(X.shape)})"
                 ) from None
             raise
-        with np.errstate(over="ignore", invalid="ignore"):  # refused where it leaves no number
-            scores = self._scores_of(X)
-        bad = np.flatnonzero(np.isnan(scores).any(1))
-        if len(bad):
-            raise DataError(
-                f"{type(self).__name__}: the values of row {bad[0]} are too large to compute its score; scale X as the "
-                "data of the fit were"
-            )
-        return scores
+        return checked_scores(self, lambda: self._scores_of(X))
 
     def _scores_of(self, X: Any) -> Reals:
         if "coef_" not in vars(self):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ._checked_rows import checked_rows
+from ._checked_rows import checked_rows, checked_scores
 from ._class_labels import Classifier, ClassLabels, classes_in, classes_part
 from ._estimator import MarginEstimator, undone_if_failed
 from ._machine import counted
@@ -219,7 +219,7 @@ class AUCClassifier(Classifier, MarginEstimator):
         """Scores of shape (n,): positive for the second class; their order is what was learned."""
         check_is_fitted(self, "coef_")
         X = checked_rows(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        return np.asarray(Rows(X).scores(self.coef_[0]) + self.intercept_[0])
+        return checked_scores(self, lambda: Rows(X).scores(self.coef_[0]) + self.intercept_[0])
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Classes of shape (n,)."""

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from ._checked_rows import checked_rows
+from ._checked_rows import checked_rows, checked_scores
 from ._class_labels import Classifier, ClassLabels, KnownLabels, classes_in, classes_part
 from ._estimator import (
     MarginEstimator,
@@ -570,7 +570,7 @@ class MulticlassSVM(Classifier, MarginEstimator):
     def _scores(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self, "coef_")
         X = checked_rows(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        return np.asarray(X @ self.coef_.T) + self.intercept_
+        return checked_scores(self, lambda: X @ self.coef_.T + self.intercept_)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Class with the highest score, of shape (n,); the first in ``classes_`` on ties."""

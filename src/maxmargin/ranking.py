@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ._checked_rows import checked_rows
+from ._checked_rows import checked_rows, checked_scores
 from ._estimator import MarginEstimator, check_sample_weight, check_targets, choose_solver, undone_if_failed
 from ._items import array_of, item_numbers
 from ._machine import _SOLVERS
@@ -485,7 +485,7 @@ class SVMRanker(MarginEstimator):
         """Scores of shape (n,): the higher, the earlier in the ranking."""
         check_is_fitted(self, "coef_")
         X = checked_rows(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        return Rows(X).scores(self.coef_)
+        return checked_scores(self, lambda: Rows(X).scores(self.coef_))
 
     def score(
         self, X: Any, y: ArrayLike, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None

@@ -207,4 +207,6 @@ def test_files_of_old_macintoshes_are_refused_with_their_line(name: str, run: An
             outcome = run("train", path, "-o", "m", "-q", *more)
             assert outcome.status == 2
             number = 1 + old.count("\n")
-            assert outcome.error.startswith(f"{path}:{number}: a carriage return within the line; lines end with LF or ")
+            assert outcome.error.startswith(
+                f"{path}:{number}: a carriage return within the line; lines end with LF or "
+            )

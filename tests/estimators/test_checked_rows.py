@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
 from maxmargin import (
     AUCClassifier,
@@ -90,3 +91,35 @@ def test_words_among_numbers_are_named(name: str) -> None:
             fitted(MACHINES[name], form(rows))
     with pytest.raises(DataError, match=r"row 17, column 2 \('height'\): give numbers"):
         fitted(MACHINES[name], pd.DataFrame(rows, columns=["a", "b", "height", "d"]))
+
+
+LINEAR = [
+    SVMClassifier(multi_class="ovo"),
+    SVMClassifierCV(Cs=[1.0], cv=2, multi_class="ovo"),
+    OneClassSVM(kernel="linear"),
+]
+POLYNOMIAL = [machine(kernel="poly") for machine in (SVMClassifier, SVMRegressor, OneClassSVM, HardMarginSVM)]
+# those of the rbf kernel have a limit
+UNBOUNDED = [each for each in (*MACHINES.values(), *LINEAR, *POLYNOMIAL) if getattr(each, "kernel", "") != "rbf"]
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("machine", UNBOUNDED, ids=repr)
+def test_scores_that_overflow_are_refused_by_every_machine(machine: Any, classes: int, form: Any) -> None:
+    if classes == 3 and isinstance(machine, HardMarginSVM | AUCClassifier):
+        classes = 2
+    model = clone(machine).fit(X, np.arange(30) * classes // 30)
+    w = np.atleast_2d(getattr(model, "coef_", np.ones(4)))[-1]
+    far = np.vstack([X[:2], 1.7e308 * np.where(w < 0.0, -1.0, 1.0)])  # of the largest score that a row can have
+    for method in ("predict", "decision_function", "score_samples"):
+        if hasattr(model, method):
+            with pytest.raises(DataError, match="the values of row 2 are too large to compute its score; scale X as"):
+                getattr(model, method)(form(far))
+            assert np.isfinite(getattr(model, method)(form(X))).all()
+
+
+def test_scores_of_a_path_that_overflow_are_refused() -> None:
+    path = svm_path(X, Y, 3)
+    with pytest.raises(DataError, match="the values of row 1 are too large to compute its score"):
+        path.predict(np.vstack([X[:1], np.full((1, 4), 1.7e308) * np.sign(path.coef_[-1])]))
