@@ -204,3 +204,67 @@ def test_no_number_of_a_model_file_is_other_than_finite(folder: Path, X: Any) ->
     with pytest.raises(ValueError, match="not written: .*not finite"):
         save_model(one, "m")
     assert not Path("m").exists()
+
+
+LARGE = (
+    "features of up to 1e+200 in size are too large to compute with; scale the features down (values of about 1 are "
+)
+
+
+@pytest.mark.parametrize("task", ["multiclass", "binary", "regression", "auc", "one-class", "ranking"])
+def test_features_too_large_to_learn_from_are_named_by_line_and_number(task: str, run: Run, folder: Any) -> None:
+    text = "# c\n1 qid:1 7:1\n\n-1 qid:1 2:1 3:1e200\n1 qid:1 3:1e200\n"
+    Path("big.svm").write_text(text if task == "ranking" else text.replace("qid:1 ", ""))
+    for more in ([], ["--zero-based"]):
+        outcome = run("train", "big.svm", "-q", "-o", "m", "--task", task, *more)
+        assert outcome.status == 2
+        assert outcome.error == f"big.svm:4: {LARGE}best): '3:1e+200'"
+    if task == "one-class":
+        Path("bare.svm").write_text("1:1 7:1\n\n# c\n3:-1e200\n")
+        assert run("train", "bare.svm", "-q", "-o", "m", "--task", task).error.startswith(f"bare.svm:4: {LARGE}")
+    else:
+        assert run("compare", "big.svm", "-q", "--task", task).error == f"big.svm:4: {LARGE}best): '3:1e+200'"
+
+
+@pytest.mark.parametrize("task", ["multiclass", "binary", "regression", "auc", "ranking"])
+def test_features_too_large_for_a_score_are_named_by_line_and_number(
+    task: str, run: Run, ok: Run, folder: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("maxmargin.data._mapped_rows._PIECE", 2)  # rows of later pieces count from the first one
+    monkeypatch.setattr("maxmargin.data.svmlight._PART_ENTRIES", 8)
+    qid = "qid:1 " if task == "ranking" else ""
+    Path("small.svm").write_text(
+        "".join(f"{label} {qid}1:1 2:{x}\n" for label, x in ((1, 1), (-1, 2), (1, 3), (-1, 0)))
+    )
+    ok("train", "small.svm", "-o", "m", "--task", task, "-C", "100")
+    rows = [f"1 {qid}1:1 2:{x}" for x in range(1, 10)] + [f"-1 {qid}1:1 2:1.7e308"]
+    Path("far.svm").write_text("# c\n\n" + "\n".join(rows) + "\n")
+    problem = (
+        "values that are too large to compute a score; scale the features as the data of the fit were: '2:1.7e+308'"
+    )
+    scores = [["predict", "m", "far.svm", "--scores"]] if task not in ("regression", "ranking") else []
+    for command in (
+        ["predict", "m", "far.svm"],
+        ["evaluate", "m", "far.svm"],
+        ["train", "small.svm", "-q", "-o", "n", "--task", task, "-C", "100", "--test", "far.svm"],
+        *scores,
+    ):
+        outcome = run(*command)
+        assert outcome.status == 2
+        assert outcome.error == f"far.svm:12: {problem}"
+
+
+def test_attributes_that_are_too_large_are_named_by_line_and_name(run: Run, ok: Run, folder: Any) -> None:
+    Path("small.crf").write_text("B\ta:3\nI\tb:2\n\nB\ta:1\nI\tb:2\n")
+    Path("big.crf").write_text("@weight:2\nB\ta:1\n\n\nB\ta:3\tb:2\nI\tb:2\tc\\:d:1e200\ta:1e307\n")
+    ok("train", "small.crf", "-o", "m")
+    for command in ("train", "compare"):
+        outcome = run(command, "big.crf", "-q", *(["-o", "n"] if command == "train" else []))
+        assert outcome.error.startswith("big.crf:6: features of up to 1e+307 in size are too large to compute with; ")
+        assert outcome.error.endswith(": 'c:d:1e+200'")
+    for command in ("predict", "evaluate"):
+        outcome = run(command, "m", "big.crf")
+        assert outcome.status == 2
+        assert outcome.error.startswith("big.crf:6: features of up to 1e+307 in size are too large to compute with; ")
+    outcome = run("predict", "m", "big.crf", "--k-best", "2")
+    assert outcome.error.startswith("big.crf:6: a value too large to compute with")

@@ -60,7 +60,9 @@ def run(args: Namespace) -> int:
     except DataError as error:
         raise task.explained(error, model, examples, source, settings) from None
     if not any(one.certificate for one in found.runs):
-        raise UsageError(f"no solver can be tried: {found.runs[0].refused}")
+        refused = found.runs[0].refused
+        place = task.placed(DataError(refused), model, examples, source, settings)
+        raise place or UsageError(f"no solver can be tried: {refused}")
     print(as_options(str(found)))
     if args.picture is not None:
         from ..plots import CompareDisplay

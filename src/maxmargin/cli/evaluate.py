@@ -71,7 +71,8 @@ def _of_model(args: Namespace, source: Input, voice: Voice) -> tuple[Task, Any, 
             if fault := task.fault(examples, getattr(model, "classes_", None), source):
                 raise fault
             true.append(examples.y)
-            predicted.extend(task.predict(model, examples))
+            with task.placing(model, examples, source, settings):
+                predicted.extend(task.predict(model, examples))
             if missing := task.what_is_partial(model):
                 voice.note(f"{source.name}: {missing}")
     return task, model, joined(true), predicted

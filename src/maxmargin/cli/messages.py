@@ -14,7 +14,7 @@ from typing import Any, TextIO
 
 __all__ = [
     *("InWords", "Listener", "UsageError", "Voice", "as_options", "complain", "in_words", "note_in_words", "silence"),
-    *("counted", "size_in_words"),
+    *("TOO_LARGE", "counted", "size_in_words", "without_place"),
 ]
 
 # Messages of the library speak of its parameters; here these are options. First what is said in other words,
@@ -190,6 +190,15 @@ def note_in_words(note: str, settings: Mapping[str, Any]) -> str:
         return f"{found[1]} {int(found[2]) + first[found[1]]}"
 
     return as_options(re.sub(r"\b(feature|row) (\d+)", renumbered, note))
+
+
+TOO_LARGE = "in size are too large to compute with"
+"""What estimators say of features whose squares would overflow; the place among their rows comes behind it."""
+
+
+def without_place(said: str) -> str:
+    """That message without the place: the file has another."""
+    return said.partition("; the first that is too large is in")[0]
 
 
 def counted(count: int, one: str, several: str = "") -> str:

@@ -43,7 +43,8 @@ def run(args: Namespace) -> int:
         for examples in task.parts(source, settings, voice, unlabelled=args.unlabelled):
             if reason := task.why_strange(model, examples):
                 voice.note(f"{source.name}: {reason}")
-            task.answer(out, model, examples, settings, args)
+            with task.placing(model, examples, source, settings):
+                task.answer(out, model, examples, settings, args)
             if missing := task.what_is_partial(model):
                 voice.note(f"{source.name}: {missing}")
     return 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
@@ -16,8 +17,9 @@ from ..data._mapped_rows import in_pieces, rows_of
 from ..data.svmlight import FEATURE, SvmLightData, read_svmlight, svmlight_parts
 from ..data.text import Lines, format_number, parse_number
 from ..errors import DataError, FileFormatError
+from ..structures.values import LARGEST
 from .learners import KERNELS_WITH
-from .messages import counted
+from .messages import TOO_LARGE, counted, without_place
 from .tasks import Examples, Task, joined
 from .weights import strongest
 
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["RowTask", "ValueTask", "conflict"]
 
 _PIECE = 1 << 20  # entries
+_ROW = re.compile(r"\brow (\d+)")
 _SHOWN = 10
 
 
@@ -110,9 +113,9 @@ class RowTask(Task):
             voice.note(f"{source.name}: {unsaid}")
 
     def _read(self, data: SvmLightData, width: int, labelled: bool) -> Examples:
-        """Data for a model of this width; the lines of the rows where labels are compared, for what is refused."""
+        """Data for a model of this width, with the lines of the rows, for what is refused."""
         X = _as_wide(data.X, width)
-        return Examples(X, self.outputs(data), rows=data.line) if labelled else Examples(X, None)
+        return Examples(X, self.outputs(data) if labelled else None, rows=data.line)
 
     def _how_to_read(
         self, source: Input, settings: Mapping[str, Any], unlabelled: bool, compared: bool
@@ -130,8 +133,38 @@ class RowTask(Task):
         return ""
 
     def predict(self, model: Any, examples: Examples) -> list[Any]:
-        X = examples.X
-        return [label for part in in_pieces(X, X.shape[0]) for label in model.predict(X[part]).tolist()]
+        X, found = examples.X, []
+        for part in in_pieces(X, X.shape[0]):
+            try:
+                found += model.predict(X[part]).tolist()
+            except DataError as error:  # which speaks of rows of this part
+                raise DataError(
+                    _ROW.sub(lambda row, first=part.start: f"row {int(row[1]) + first}", str(error))
+                ) from None
+        return found
+
+    def placed(
+        self, error: DataError, model: Any, examples: Examples, source: Input, settings: Mapping[str, Any]
+    ) -> FileFormatError | None:
+        said, first = str(error), 0 if settings.get("zero_based") else 1
+        if " are too large to compute its score" in said and (found := _ROW.search(said)):
+            row = int(found[1])
+            one = examples.X[[row]]
+            k = int(np.abs(one.data).argmax())
+            what = "values that are too large to compute a score; scale the features as the data of the fit were"
+            token = f"{one.indices[k] + first}:{format_number(float(one.data[k]))}"
+            return FileFormatError(what, path=source.name, line=int(examples.rows[row]), token=token)
+        if TOO_LARGE not in said:
+            return None
+        opened = source.relabelled(_with_label) if _begins_with_a_feature(source) else source.open()
+        for data in svmlight_parts(opened, zero_based=True, labels="text"):  # with the numbers of the file
+            large = np.abs(data.X.data) > LARGEST
+            if large.any():
+                k = int(large.argmax())
+                line = int(data.line[np.searchsorted(data.X.indptr, k, side="right") - 1])
+                token = f"{data.X.indices[k]}:{format_number(float(data.X.data[k]))}"
+                return FileFormatError(without_place(said), path=source.name, line=line, token=token)
+        return None
 
     def truth(self, source: Input, settings: Mapping[str, Any]) -> Examples:
         # the features do not matter here: counted from zero, any index is one

@@ -7,14 +7,15 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..data.attributes import read_attributes
+from ..data.attributes import read_attributes, token_lines
 from ..data.columns import read_columns, split_labels
 from ..data.spans import label_spans
 from ..data.templates import apply_template
-from ..data.text import Lines
+from ..data.text import Lines, format_number
 from ..errors import DataError, FileFormatError
 from ..metrics import classification_report, span_scores
-from .messages import UsageError, counted
+from ..structures.values import LARGEST
+from .messages import TOO_LARGE, UsageError, counted, without_place
 from .tasks import Examples, Task, check_labels
 from .template_file import as_values, named_template, template_of
 from .transitions import forbidden_in_data
@@ -105,6 +106,27 @@ class SequenceTask(Task):
         if found is None and settings["format"] == "columns" and not any(map(any, examples.X)):
             return DataError(f"{source.name}: the template gives no token an attribute: there is nothing to learn from")
         return found or super().explained(error, model, examples, source, settings)
+
+    def placed(
+        self, error: DataError, model: Any, examples: Examples, source: Input, settings: Mapping[str, Any]
+    ) -> FileFormatError | None:
+        said = str(error)
+        if settings["format"] != "crfsuite" or not (TOO_LARGE in said or "cannot be added up" in said):
+            return None
+        for i, sequence in enumerate(examples.X):
+            for t, token in enumerate(sequence):
+                for name, weight in token.items() if isinstance(token, dict) else ():
+                    if abs(weight) > LARGEST:
+                        what = (
+                            without_place(said)
+                            if TOO_LARGE in said
+                            else f"a value {TOO_LARGE.removeprefix('in size are ')}"
+                        )
+                        line = token_lines(source.open())[i][t]
+                        return FileFormatError(
+                            what, path=source.name, line=line, token=f"{name}:{format_number(weight)}"
+                        )
+        return None
 
     def predict(self, model: Any, examples: Examples) -> list[Labels]:
         return [[str(label) for label in labels] for labels in model.predict(examples.X)]

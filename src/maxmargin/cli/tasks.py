@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from typing import IO, TYPE_CHECKING, Any
 
-from ..errors import DataError
+from ..errors import DataError, FileFormatError
 from .table import TASKS
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class Examples:
     X : inputs for the estimator
     y : labels for the estimator, or None where the data have none
     weights : weights of the examples, or None
-    rows : what the writer of predictions needs, or None
+    rows : what the writer of predictions needs, or the lines of rows, or None
     """
 
     X: Any
@@ -114,7 +115,23 @@ class Task(ABC):
         self, error: DataError, model: Any, examples: Examples, source: Input, settings: Mapping[str, Any]
     ) -> DataError:
         """What to say when an estimator has refused training data: where that is in the file."""
-        return DataError(f"{source.name}: {error}")
+        return self.placed(error, model, examples, source, settings) or DataError(f"{source.name}: {error}")
+
+    def placed(
+        self, error: DataError, model: Any, examples: Examples, source: Input, settings: Mapping[str, Any]
+    ) -> FileFormatError | None:
+        """The same with the line of the file, where an estimator has refused values of some example for their size."""
+        return None
+
+    @contextmanager
+    def placing(self, model: Any, examples: Examples, source: Input, settings: Mapping[str, Any]) -> Iterator[None]:
+        """While a model predicts: errors that can be :meth:`placed` are."""
+        try:
+            yield
+        except FileFormatError:
+            raise
+        except DataError as error:
+            raise self.placed(error, model, examples, source, settings) or error from None
 
     def predict(self, model: Any, examples: Examples) -> Sequence[Any]:
         """Outputs of a model, comparable with what :meth:`truth` gives."""

@@ -65,7 +65,8 @@ def run(args: Namespace) -> int:
         return 130
     voice.say(written)
     if tested is not None:
-        with voice.phase("predicting"):
+        assert test is not None
+        with voice.phase("predicting"), task.placing(model, tested, test, settings):
             predictions = task.predict(model, tested)
         print_report(task, tested.y, predictions, model)
     return 0
