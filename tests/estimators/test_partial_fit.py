@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -578,3 +579,26 @@ def test_no_probabilities_of_a_hinge_loss(stream: bool) -> None:
     with pytest.raises(AttributeError, match="predict_proba"):
         _ = model.predict_proba
     assert not hasattr(model, "predict_proba")
+
+
+@pytest.mark.parametrize("mode", [None, "r", "c", "r+"])
+@pytest.mark.parametrize("name", ["classes", "values", "order"])
+def test_a_stream_goes_on_from_a_dump_that_is_mapped(name: str, mode: Any, tmp_path: Any) -> None:
+    """Its arrays may be read-only, and those that are not would change the file."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 5))
+    model, more = {
+        "classes": (SVMClassifier(), (X[:, 0] + X[:, 1] > 0).astype(int)),
+        "values": (SVMRegressor(), X[:, 0] + X[:, 1]),
+        "order": (SVMRanker(), (X[:, 0] + X[:, 1] > 0).astype(int)),
+    }[name]
+    first = {"classes": [0, 1]} if name == "classes" else {"qid": np.arange(60) // 10} if name == "order" else {}
+    again = {"qid": 10 + np.arange(60) // 10} if name == "order" else {}
+    model.partial_fit(X, more, **first)
+    path = tmp_path / "stream"
+    joblib.dump(model, path)
+    before = path.read_bytes()
+    loaded = joblib.load(path, mmap_mode=mode).partial_fit(X, more, **again)
+    expected = model.partial_fit(X, more, **again)
+    assert np.array_equal(loaded.coef_, expected.coef_)
+    assert path.read_bytes() == before

@@ -7,6 +7,8 @@ Every step shrinks all weights, and every average takes a share of all of them. 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,7 +17,7 @@ from .._products import inner
 
 __all__ = [
     "INTERCEPT", "MEAN_INTERCEPT", "MEAN_U", "MEAN_Z", "NORM2", "PULL", "REST", "SCALE", "TAKEN", "VELOCITY",
-    "ScaledWeights", "into_ball", "into_mean", "make_anew", "move", "shrink",
+    "ScaledWeights", "into_ball", "into_mean", "make_anew", "move", "own_arrays", "shrink",
 ]  # fmt: skip
 
 Reals = NDArray[np.float64]
@@ -101,6 +103,16 @@ def move(keys, values, n, factor, stride, share, radius, u, z, a, state):
         into_mean(u, z, state, share)
 
 
+def own_arrays(state: dict[str, Any]) -> dict[str, Any]:
+    """Attributes from a pickle, whose arrays may be read-only or maps of its file: copies of these, for steps write."""
+    return {
+        name: np.array(value)
+        if isinstance(value, np.memmap) or (isinstance(value, np.ndarray) and not value.flags.writeable)
+        else value
+        for name, value in state.items()
+    }
+
+
 class ScaledWeights:
     """Weights on their way, and their mean.
 
@@ -123,6 +135,9 @@ class ScaledWeights:
         self.state = np.zeros(9)
         self.state[[SCALE, MEAN_Z]] = 1.0
         self.measure()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(own_arrays(state))
 
     def measure(self) -> None:
         """The norm afresh, of weights that are settled."""

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from ...terms import LossTerms, Terms
 from ..chunks import chunks
+from ..scaled_weights import own_arrays
 from .rows import Rows
 from .subgradient_steps import COLUMNS, CompiledSteps, curvatures
 
@@ -71,6 +72,9 @@ class Stream:
     def n_weights(self) -> int:
         """Number of weights, the intercept included."""
         return self.d + (self.intercept != "none")
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(own_arrays(state))
 
     def state(self) -> tuple[int, Reals, Reals, Reals]:
         """All it goes on from: rows seen, the last weights, their mean, and figures of the rows, shape ``(7,)``.
