@@ -205,6 +205,13 @@ def test_tabs_let_cells_hold_spaces(ok: Run, run: Run, folder: Path) -> None:
     Path("x.conll").write_text("New York\tNNP\tB-LOC\nis\tVBZ\tO\n\nNew Jersey\tNNP\tB-LOC\n")
     outcome = run("train", "x.conll", "-o", "m", "-q")
     assert outcome.error.startswith("x.conll:2: 3 columns where line 1 has 4 (--separator tab lets cells hold spaces)")
+    # predict and evaluate have no such option
+    Path("plain.conll").write_text("York NNP B-LOC\nis VBZ O\n")
+    ok("train", "plain.conll", "-o", "plain")
+    for command in (["predict", "plain"], ["evaluate", "plain"], ["evaluate", "--predictions", "plain.conll", "-q"]):
+        assert run(*command, "x.conll").error.startswith(
+            "x.conll:2: 3 columns where line 1 has 4 (train with --separator tab where cells hold spaces)"
+        )
     ok("train", "x.conll", "-o", "m", "--separator", "tab")
     assert "w[0]=New York" in load_model("m").attributes_
     assert ok("predict", "m", "x.conll").out.startswith("New York\tNNP\tB-LOC\tB-LOC\n")

@@ -176,3 +176,20 @@ def test_lines_of_tokens() -> None:
     assert numbers == [[3, 4], [7, 8]]
     labels = [[lines[n - 1].removeprefix("@weight:3\t").split("\t")[0] for n in row] for row in numbers]
     assert labels == read_attributes(io.StringIO(text)).y
+
+
+def test_whole_numbers_are_labels_and_others_are_refused() -> None:
+    target = io.StringIO()
+    write_attributes(target, [[["a"], ["b"], ["c"]]], [[1, np.int64(-2), "x"]])
+    assert read(target.getvalue()).y == [["1", "-2", "x"]]
+    for label in (1.0, None, True, np.True_, b"x", ("x",)):
+        with pytest.raises(DataError, match="token 1 of sequence 1: the label .* is neither text nor a whole number"):
+            write_attributes(io.StringIO(), [[["a"]], [["a"], ["b"]]], [["x"], ["x", label]])
+
+
+def test_a_byte_order_mark_is_refused_by_name() -> None:
+    with pytest.raises(DataError, match="token 0 of sequence 0: a byte-order mark at the beginning cannot be written"):
+        write_attributes(io.StringIO(), [[["a"]]], [["\ufeffx"]])
+    for label in ("\ufeffx\t", "x\n"):
+        with pytest.raises(DataError, match="token 0 of sequence 0: a line end or a TAB in a label or a name"):
+            write_attributes(io.StringIO(), [[["a"]]], [[label]])

@@ -6,6 +6,7 @@ import io
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -206,3 +207,12 @@ def test_lines_of_rows(tmp_path: Path) -> None:
     numbers = row_lines(tmp_path / "x")
     assert numbers == [[4, 5], [8], [10]]
     assert [[tuple(lines[n - 1].split()) for n in row] for row in numbers] == read_columns(tmp_path / "x")
+
+
+def test_whole_numbers_are_cells_and_others_are_refused() -> None:
+    target = io.StringIO()
+    write_columns(target, [[("a", 1), (np.int32(2), "b")]])
+    assert read_columns(io.StringIO(target.getvalue())) == [[("a", "1"), ("2", "b")]]
+    for cell in (1.0, None, True, np.True_, b"x", ("x",)):
+        with pytest.raises(DataError, match="row 1 of sequence 1: the cell .* is neither text nor a whole number"):
+            write_columns(io.StringIO(), [[("a", "b")], [("a", "b"), ("a", cell)]])  # type: ignore[list-item]

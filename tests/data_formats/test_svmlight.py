@@ -452,6 +452,23 @@ def test_labels_that_are_neither_numbers_nor_text_are_refused(y: Any) -> None:
         write_svmlight(io.BytesIO(), np.eye(2), y)
 
 
+@pytest.mark.parametrize(
+    ("label", "problem"),
+    [
+        *[(f"1{blank}{more}", f"U\\+{ord(blank):04X}") for blank in "\u00a0\u2003\u3000\u2028" for more in ("", "1:1")],
+        *[("\u00a01", "U\\+00A0"), ("\ufeff1", "begins with a byte-order mark")],
+    ],
+)
+def test_what_is_not_seen_becomes_no_part_of_a_label(label: str, problem: str) -> None:
+    with pytest.raises(FileFormatError, match=f"the label .*{problem}") as caught:
+        read(f"1 1:1\n{label} 2:1\n", labels="text")
+    assert caught.value.line == 2
+    with pytest.raises(DataError, match=f"the label of row 1 cannot be written: .*{problem}"):
+        write_svmlight(io.BytesIO(), np.eye(2), ["1", label])
+    # within a name it parts words
+    assert read("1 1:1\nNew\u00a0York 2:1\n", labels="text").y.tolist() == ["1", "New\u00a0York"]
+
+
 def test_options_are_checked() -> None:
     for options in (dict(zero_based="yes"), dict(labels="auto"), dict(dtype=np.int32), dict(n_features=-1)):
         with pytest.raises(ValueError, match=next(iter(options))):

@@ -138,9 +138,7 @@ class RowTask(Task):
             try:
                 found += model.predict(X[part]).tolist()
             except DataError as error:  # which speaks of rows of this part
-                raise DataError(
-                    _ROW.sub(lambda row, first=part.start: f"row {int(row[1]) + first}", str(error))
-                ) from None
+                raise DataError(_moved(str(error), part.start)) from None
         return found
 
     def placed(
@@ -211,6 +209,11 @@ class ValueTask(RowTask):
                 except ValueError as error:
                     raise lines.error(f"a predicted value that is {error}", line) from None
         return values
+
+
+def _moved(said: str, by: int) -> str:
+    """A message about rows of a part that begins at row ``by``."""
+    return _ROW.sub(lambda row: f"row {int(row[1]) + by}", said)
 
 
 def conflict(name: str, what: str, kind: str, alone: str, named: Sequence[str]) -> DataError:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["TASK"]
 
 Labels = list[str]
+_TABS = "separator='\\t' lets cells hold spaces"
 
 
 class SequenceTask(Task):
@@ -51,7 +52,7 @@ class SequenceTask(Task):
                 )
             settings["separator"] = "\t"
             voice.say("CoNLL-U: words alone, without ranges and empty nodes; the last column, MISC, is the label")
-        rows = _rows(source, settings)
+        rows = _rows(source, settings, training=True)
         n_columns = len(rows[0][0]) - 1
         if n_columns < 1:
             raise _error_in_first_row("one column only: the labels are missing", source)
@@ -231,8 +232,14 @@ class SequenceTask(Task):
         }
 
 
-def _rows(source: Input, settings: Mapping[str, Any]) -> list[list[tuple[str, ...]]]:
-    rows = read_columns(source.open(), separator=settings.get("separator"))
+def _rows(source: Input, settings: Mapping[str, Any], *, training: bool = False) -> list[list[tuple[str, ...]]]:
+    try:
+        rows = read_columns(source.open(), separator=settings.get("separator"))
+    except FileFormatError as error:
+        if training or _TABS not in error.problem:
+            raise
+        problem = error.problem.replace(_TABS, "train with --separator tab where cells hold spaces")
+        raise FileFormatError(problem, path=error.path, line=error.line, token=error.token) from None
     if not rows:
         raise FileFormatError("no data in this file", path=source.name)
     return rows

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .text import LONE_RETURN, format_number, parse_number
 
-__all__ = ["FEATURE", "INT32_MAX", "LONGEST_LABEL", "Block", "BlockParser", "Problem"]
+__all__ = ["FEATURE", "INT32_MAX", "LONGEST_LABEL", "Block", "BlockParser", "Problem", "odd_label"]
 
 INT32_MAX = np.iinfo(np.int32).max
 
@@ -255,6 +255,16 @@ def _malformed(text: bytes, at: int, status: int, line: int, text_labels: bool) 
     return Problem(problem, line, token)
 
 
+def odd_label(label: str) -> str:
+    """What of a label can hardly be meant, as it is not seen: a blank that parts no words here; nothing for others."""
+    if label.startswith("\ufeff"):
+        return "begins with a byte-order mark"
+    if label.strip() != label or any(map(FEATURE.fullmatch, label.split()[1:])):
+        blank = next(char for char in label if char.isspace())
+        return f"ends at a blank that is neither a space nor a TAB (U+{ord(blank):04X})"
+    return ""
+
+
 def _decode(
     text: bytes, places: NDArray[np.int64], lines: NDArray[np.int64]
 ) -> tuple[NDArray[np.int32], list[str]] | Problem:
@@ -272,6 +282,8 @@ def _decode(
         except UnicodeDecodeError:
             what, token = "the label is not UTF-8 text", label.decode("utf-8", "replace")
             return Problem(what, int(lines[np.argmax(codes == number)]), token)
+        if what := odd_label(labels[-1]):
+            return Problem(f"the label {what}", int(lines[np.argmax(codes == number)]), labels[-1])
         if FEATURE.fullmatch(labels[-1]):
             what = "the row begins with a feature, its label is missing"
             return Problem(what, int(lines[np.argmax(codes == number)]), labels[-1])

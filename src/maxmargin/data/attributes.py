@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import DataError, FileFormatError
-from .text import Lines, Source, Target, format_number, parse_number, writable_line, writing
+from .text import Lines, Source, Target, format_number, label_text, parse_number, writable_line, writing
 
 __all__ = ["AttributeData", "Attributes", "read_attributes", "token_lines", "write_attributes"]
 
@@ -179,7 +179,7 @@ def _summed(token: list[tuple[str, float]], path: str) -> dict[str, float]:
 def write_attributes(
     target: Target,
     X: Iterable[Iterable[Iterable[str] | Mapping[str, float]]],
-    y: Iterable[Iterable[str]],
+    y: Iterable[Iterable[str | int]],
     *,
     weights: ArrayLike | None = None,
 ) -> None:
@@ -190,8 +190,8 @@ def write_attributes(
     target : path, "-" or open file
     X : sequences of tokens
         A token is a collection of attribute names, or a mapping of names to weights.
-    y : sequences of str
-        Their labels.
+    y : sequences of str or int
+        Their labels; whole numbers are read back as text.
     weights : array-like of shape (n_sequences,), optional
         Weights of the sequences.
 
@@ -199,7 +199,7 @@ def write_attributes(
     ------
     DataError
         If lengths differ, a sequence is empty, a weight is not a finite number, or a name or label cannot be written
-        (empty, or with a TAB or a line end).
+        (empty, with a TAB or a line end, or a label that is neither text nor a whole number).
     """
     sequences, label_lists = list(X), list(y)
     if len(sequences) != len(label_lists):
@@ -222,14 +222,17 @@ def write_attributes(
                 raise DataError(f"sequence {number} is empty, which the attribute format cannot express")
             for place, (token, label) in enumerate(zip(tokens, labels)):
                 where = f"token {place} of sequence {number}"
-                if not label.strip(_BLANK):
-                    raise DataError(f"{where}: the label {label!r} is empty")
+                text = label_text(label, where)
+                if not text.strip(_BLANK):
+                    raise DataError(f"{where}: the label {text!r} is empty")
                 if isinstance(token, str):
                     raise DataError(f"{where} is the text {token!r}; expected a list of names or a dict of weights")
-                line = "\t".join((_escape(label), *_fields(token, escaped, where)))
+                line = "\t".join((_escape(text), *_fields(token, escaped, where)))
                 line = head + line if place == 0 else line
-                if "\t" in label or not writable_line(line, first=number == place == 0):
-                    raise DataError(f"{where}: a line end or a TAB in a label or a name cannot be written: {line!r}")
+                if "\t" in text or not writable_line(line, first=number == place == 0):
+                    mark = "\t" not in text and writable_line(line, first=False)
+                    what = "a byte-order mark at the beginning" if mark else "a line end or a TAB in a label or a name"
+                    raise DataError(f"{where}: {what} cannot be written: {line!r}")
                 stream.write(line + "\n")
             stream.write("\n")
 

@@ -13,7 +13,7 @@ from itertools import chain
 
 from ..errors import DataError
 from .conllu import Beginning, Words
-from .text import Lines, Source, Target, writable_line, writing
+from .text import Lines, Source, Target, label_text, writable_line, writing
 
 __all__ = ["Row", "read_columns", "row_lines", "split_labels", "write_columns"]
 
@@ -133,7 +133,7 @@ def split_labels(sequences: Iterable[Sequence[Row]]) -> tuple[list[list[Row]], l
 
 
 def write_columns(
-    target: Target, sequences: Iterable[Iterable[Sequence[str]]], *, separator: str | None = None
+    target: Target, sequences: Iterable[Iterable[Sequence[str | int]]], *, separator: str | None = None
 ) -> None:
     """Write a column file; :func:`read_columns` with the same separator gives the same back.
 
@@ -142,27 +142,30 @@ def write_columns(
     Parameters
     ----------
     target : path, "-" or open file
-    sequences : sequences of rows of str
+    sequences : sequences of rows of str or int
+        Whole numbers are read back as text.
     separator : str, optional
         What parts the cells; by default a space, and cells cannot hold blanks.
 
     Raises
     ------
     DataError
-        If a sequence is empty, rows differ in their number of cells, or a cell cannot be told from its surroundings.
+        If a sequence is empty, rows differ in their number of cells, or a cell is neither text nor a whole number, or
+        cannot be told from its surroundings.
     """
     _check_separator(separator)
     width, counts = 0, _Counts() if separator == "\t" else None
     with writing(target) as stream:
         for number, sequence in enumerate(sequences):
-            row: Sequence[str] = ()
-            for place, row in enumerate(sequence):
-                line = (separator or " ").join(row)
+            row: list[str] = []
+            for place, cells in enumerate(sequence):
                 where = f"row {place} of sequence {number}"
+                row = [label_text(cell, where, "cell") for cell in cells]
+                line = (separator or " ").join(row)
                 width = width or len(row)
                 if len(row) != width:
                     raise DataError(f"{where} has {len(row)} columns where the first row has {width}")
-                same = bool(row) and _cells(line, separator) == list(row) and not row[0].startswith(_DOCUMENT)
+                same = bool(row) and _cells(line, separator) == row and not row[0].startswith(_DOCUMENT)
                 same = (counts is None or counts.keeps(line)) and same
                 if not same or not writable_line(line, first=number == place == 0):
                     raise DataError(f"{where} would not be read back as it is: {tuple(row)!r}")

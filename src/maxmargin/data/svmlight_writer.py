@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import DataError
-from .svmlight import FEATURE
+from ._svmlight_block import FEATURE, odd_label
 from .text import Target, format_number, writing
 
 __all__ = ["write_svmlight"]
@@ -175,6 +175,8 @@ def _labels(y: ArrayLike, n_rows: int) -> list[str]:
         return [format_number(number) for number in numbers.tolist()]
     labels: list[str] = array.tolist()
     for row, label in enumerate(labels):
+        if _LABEL.fullmatch(label.removeprefix("\ufeff")) and (what := odd_label(label)):
+            raise DataError(f"the label of row {row} cannot be written: {label!r} {what}")
         if not _LABEL.fullmatch(label) or FEATURE.fullmatch(label):
             raise DataError(
                 f"the label of row {row} cannot be written: {label!r} is empty, has a space, or looks like "

@@ -25,7 +25,8 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import IO, TypeAlias, cast
+from numbers import Integral
+from typing import IO, Any, TypeAlias, cast
 
 from ..errors import DataError, FileFormatError
 
@@ -35,6 +36,7 @@ __all__ = [
     "Source",
     "Target",
     "format_number",
+    "label_text",
     "parse_number",
     "read_blocks",
     "replacing",
@@ -134,6 +136,21 @@ _NOT_FINITE = ("nan", "inf", "infinity")
 def format_number(value: float) -> str:
     """The shortest text that reads back as the very same number."""
     return repr(value).removesuffix(".0")
+
+
+def label_text(label: Any, where: str, what: str = "label") -> str:
+    """A label as it is written: text as it is, and a whole number, as estimators give them back too, in digits.
+
+    Raises
+    ------
+    DataError
+        For anything else; ``where`` and ``what`` name it.
+    """
+    if isinstance(label, str):
+        return label
+    if isinstance(label, Integral) and not isinstance(label, bool):
+        return str(int(label))
+    raise DataError(f"{where}: the {what} {label!r:.40} is neither text nor a whole number")
 
 
 def writable_line(line: str, *, first: bool) -> bool:
