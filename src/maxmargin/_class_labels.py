@@ -151,14 +151,18 @@ class ClassLabels:
         labels = self.used(checked, used)
         classes = every if weight is None and labels is checked else np.unique(labels[used])
         names = self.names(classes)
+        has = "y has"
+        if len(classes) < 2 <= len(every):
+            given = {"sample_weight": sample_weight is not None, "class_weight": isinstance(self.class_weight, dict)}
+            has = f"weights of 0 ({' and '.join(name for name, some in given.items() if some)}) leave"
         if binary and len(classes) != 2:
             shown = ", ".join(repr(label) for label in names[:5].tolist()) + (", ..." if len(classes) > 5 else "")
             raise DataError(
-                f"{name}: y has {len(classes)} {'classes' if len(classes) > 1 else 'class'} ({shown}). Only binary "
+                f"{name}: {has} {len(classes)} {'classes' if len(classes) > 1 else 'class'} ({shown}). Only binary "
                 "classification is supported."
             )
         if len(classes) < 2:
-            raise DataError(f"{name} needs at least two classes; y has one class only: {names.tolist()[0]!r}")
+            raise DataError(f"{name} needs at least two classes; {has} one class only: {names.tolist()[0]!r}")
         number = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
         return RowClasses(names, labels, number, used, weight, class_factors(self.class_weight, classes, labels, used))
 

@@ -54,6 +54,23 @@ def test_one_class_that_is_left_is_refused(model: Any) -> None:
         fitted(model, {1: 0, 2: 0}, X, Y, WITHOUT)
 
 
+@pytest.mark.parametrize("model", MODELS, ids=repr)
+def test_a_class_that_weights_take_away_is_not_said_to_be_missing(model: Any) -> None:
+    two = Y < 2
+    kept = (Y[two] == 1).astype(float)
+    for factors, weight, named in (
+        ({0: 0}, None, "class_weight"),
+        (None, kept, "sample_weight"),
+        ({0: 0}, np.ones(two.sum()), "sample_weight and class_weight"),
+        ({0: 2.0}, kept, "sample_weight and class_weight"),
+    ):
+        with pytest.raises(DataError, match=rf"weights of 0 \({named}\) leave (one class only: 1|1 class \(1\))"):
+            fitted(model, factors, X[two], Y[two], *([] if weight is None else [weight]))
+    one = Y == 1
+    with pytest.raises(DataError, match=r"y has (one class only: 1|1 class \(1\))"):
+        fitted(model, None, X[one], Y[one], np.ones(one.sum()))
+
+
 def test_the_weights_of_others_count_as_before() -> None:
     weight = 1.0 + np.arange(len(Y)) % 3
     absent = fitted(SVMClassifier(), {0: 0.0, 1: 2.0}, X, Y, weight)

@@ -40,6 +40,7 @@ _SPOKEN = (
     ("y has values", "there are values"),
     ("y has no value", "there is no value"),
     ("y has one class", "there is one class"),
+    ("weights of 0 (sample_weight", "weights of 0 (cost: of rows"),
     ("check y and qid", "check the grades and qid"),
 )
 # then names that can be nothing but parameters, and others where nothing else can be meant: data may speak of a C too.
