@@ -12,8 +12,11 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 
+from maxmargin import SequenceSVM
 from maxmargin.errors import DataError
+from maxmargin.hmm import GenerativeHMM
 from maxmargin.structures.attributes import AttributeIndex, Tokens, encode_tokens, least_weight
 
 
@@ -325,3 +328,34 @@ def test_rounding_does_not_lose_an_occurrence(n: int) -> None:
     assert np.bincount(np.zeros(10 * n, int), weights)[0] < least_weight(n + 1)
     assert 0 < least_weight(1) <= 5e-324
     assert n - 1 < least_weight(n) <= n
+
+
+@pytest.mark.parametrize("model", [SequenceSVM(), GenerativeHMM(emission="multinomial")], ids=repr)
+def test_matrices_are_the_same_dense_and_sparse(model: Any, rng: np.random.Generator) -> None:
+    """A model of one of the two takes the other; what it was fitted on is said where that does not go."""
+    y = [rng.integers(0, 3, n).tolist() for n in (4, 1, 6, 3)]
+    dense = [np.eye(3)[labels] + rng.integers(0, 2, (len(labels), 3)) for labels in y]
+    sparse = [sp.csr_matrix(x) for x in dense]
+    named = [[{f"a{k}": value for k, value in enumerate(row)} for row in x.tolist()] for x in dense]
+    for X, other in ((dense, sparse), (sparse, dense)):
+        fitted = clone(model).fit(X, y)
+        assert fitted.predict(other) == fitted.predict(X)
+        assert fitted.predict([dense[0], sparse[1]]) == fitted.predict(X[:2])
+        assert fitted.score(other, y) == fitted.score(X, y)
+    wider = [np.ones((2, 4))]
+    on_dense, on_sparse, on_names = (clone(model).fit(X, y) for X in (dense, sparse, named))
+    for fitted, X, problem in (
+        (on_dense, wider, "rows of 4 values; 3 are expected; the model was fitted on dense rows of 3 values"),
+        (
+            on_dense,
+            [sp.csr_matrix(wider[0])],
+            "rows of 4 values; 3 are expected; the model was fitted on dense rows of 3",
+        ),
+        (on_dense, named, "no dense vectors; 3 values a token are expected; the model was fitted on dense rows of 3"),
+        (on_sparse, wider, "the sparse matrices have 4 columns; the model was fitted with 3$"),
+        (on_sparse, [sp.csr_matrix(wider[0])], "the sparse matrices have 4 columns; the model was fitted with 3$"),
+        (on_names, dense, "rows of 3 values; 0 are expected; the model was fitted on named attributes"),
+        (on_names, [sp.csr_matrix(wider[0])], "have 4 columns; the model was fitted with 3 named attributes"),
+    ):
+        with pytest.raises(DataError, match=problem):
+            fitted.predict(X)

@@ -159,7 +159,8 @@ def encode_tokens(X: Sequence[Any], index: AttributeIndex, *, grow: bool, n_dens
     index : AttributeIndex
         Grows when ``grow`` is true (training); otherwise unknown attributes are left out.
     n_dense : int, optional
-        Length of the dense vectors that the model expects; read off the data when None.
+        Length of the dense vectors that the model expects; read off the data when None. A model of dense vectors alone
+        takes sparse matrices too, and one of matrices dense vectors: the same numbers.
 
     Raises
     ------
@@ -175,6 +176,8 @@ def encode_tokens(X: Sequence[Any], index: AttributeIndex, *, grow: bool, n_dens
     lengths = np.zeros(len(X), np.int64)
     for i, sequence in enumerate(X):
         sparse, block = _two_parts(sequence, i)
+        if n_dense is not None and not grow:
+            sparse, block = _as_fitted(sparse, block, index, n_dense, i)
         rows: Any = block if sparse is None else sparse
         lengths[i] = rows.shape[0] if hasattr(rows, "tocsr") else len(rows)
         if block is not None:
@@ -192,15 +195,44 @@ def encode_tokens(X: Sequence[Any], index: AttributeIndex, *, grow: bool, n_dens
         raise DataError("some sequences have dense vectors and some have not; give all in one form")
     indptr = indices = values = None
     if matrices:
-        indptr, indices, values = _from_matrices(matrices, index, grow=grow)
+        indptr, indices, values = _from_matrices(matrices, index, n_dense or 0, grow=grow)
     elif names and any(len(s) for s in names):
         if has_dense and sum(len(s) > 0 for s in names) != nonempty:
             raise DataError("some sequences have attributes and some have not; give all in one form")
         indptr, indices, values = _from_names(names, index, grow=grow)
-    out = _stack(dense, n_dense if n_dense is not None else _width(dense), int(start[-1]))
+    fitted = "" if grow or n_dense is None else f"; the model was fitted on {_fitted_on(index, n_dense)}"
+    out = _stack(dense, n_dense if n_dense is not None else _width(dense), int(start[-1]), fitted)
     if indptr is None and len(index):
         indptr, indices = np.zeros(start[-1] + 1, np.int64), np.zeros(0, np.int32)
     return Tokens(start, indptr, indices, values, len(index), out)
+
+
+def _as_fitted(
+    sparse: Any, block: NDArray[np.float64] | None, index: AttributeIndex, n_dense: int, i: int
+) -> tuple[Any, NDArray[np.float64] | None]:
+    """The parts of a sequence in the form of the data of the fit, where they are a matrix either way."""
+    if block is None and hasattr(sparse, "tocsr") and n_dense and not len(index):
+        return None, _dense(sparse.toarray(), i)
+    if sparse is None and block is not None and len(block) and not n_dense and _numbered(index):
+        import scipy.sparse as sp
+
+        return sp.csr_matrix(block), None
+    return sparse, block
+
+
+def _numbered(index: AttributeIndex) -> bool:
+    """Whether attributes are the columns of matrices."""
+    return index.names() == list(range(len(index)))
+
+
+def _fitted_on(index: AttributeIndex, n_dense: int) -> str:
+    """What the data of a fit were, in words."""
+    what = []
+    if len(index):
+        what = [f"sparse matrices of {len(index)} columns" if _numbered(index) else "named attributes"]
+    if n_dense:
+        what.append(f"dense rows of {n_dense} values")
+    return " and ".join(what)
 
 
 def _two_parts(sequence: Any, i: int) -> tuple[Any, NDArray[np.float64] | None]:
@@ -273,17 +305,22 @@ def _width(dense: list[tuple[int, NDArray[np.float64]]]) -> int:
     return next((block.shape[1] for _, block in dense if len(block)), 0)
 
 
-def _stack(dense: list[tuple[int, NDArray[np.float64]]], width: int, n_tokens: int) -> NDArray[np.float64] | None:
-    """All dense rows under each other; every block comes with the number of its sequence."""
+def _stack(
+    dense: list[tuple[int, NDArray[np.float64]]], width: int, n_tokens: int, fitted: str
+) -> NDArray[np.float64] | None:
+    """All dense rows under each other; every block comes with the number of its sequence.
+
+    ``fitted`` says in messages what a model was fitted on.
+    """
     filled = [(i, block) for i, block in dense if len(block)]
     if width == 0 and not filled:
         return None
     for i, block in filled:
         if block.shape[1] != width:
-            raise DataError(f"sequence {i} has rows of {block.shape[1]} values; {width} are expected")
+            raise DataError(f"sequence {i} has rows of {block.shape[1]} values; {width} are expected{fitted}")
     if not filled:
         if n_tokens:
-            raise DataError(f"the sequences have no dense vectors; {width} values a token are expected")
+            raise DataError(f"the sequences have no dense vectors; {width} values a token are expected{fitted}")
         return np.zeros((0, width))
     return np.concatenate([block for _, block in filled])
 
@@ -415,7 +452,7 @@ def _position(names: list[Any], k: int) -> tuple[int, int]:
 
 
 def _from_matrices(
-    matrices: list[Any], index: AttributeIndex, *, grow: bool
+    matrices: list[Any], index: AttributeIndex, n_dense: int, *, grow: bool
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64] | None]:
     import scipy.sparse as sp
 
@@ -426,7 +463,9 @@ def _from_matrices(
     if grow and width >= len(index):
         index.numbers(range(width), grow=True)
     elif width != len(index):
-        raise DataError(f"the sparse matrices have {width} columns; the model was fitted with {len(index)}")
+        had = f"with {len(index)}" if _numbered(index) else f"with {len(index)} named attributes"
+        had = had if len(index) else f"on {_fitted_on(index, n_dense)}"
+        raise DataError(f"the sparse matrices have {width} columns; the model was fitted {had}")
     X = sp.vstack(matrices, format="csr") if len(matrices) > 1 else matrices[0].tocsr()
     values = np.asarray(X.data, np.float64)
     if not np.isfinite(values).all():
