@@ -242,10 +242,10 @@ def test_features_too_large_for_a_score_are_named_by_line_and_number(
     problem = (
         "values that are too large to compute a score; scale the features as the data of the fit were: '2:1.7e+308'"
     )
-    scores = [["predict", "m", "far.svm", "--scores"]] if task not in ("regression", "ranking") else []
+    scores = [["predict", "m", "far.svm", "-q", "--scores"]] if task not in ("regression", "ranking") else []
     for command in (
-        ["predict", "m", "far.svm"],
-        ["evaluate", "m", "far.svm"],
+        ["predict", "m", "far.svm", "-q"],
+        ["evaluate", "m", "far.svm", "-q"],
         ["train", "small.svm", "-q", "-o", "n", "--task", task, "-C", "100", "--test", "far.svm"],
         *scores,
     ):
@@ -263,8 +263,8 @@ def test_attributes_that_are_too_large_are_named_by_line_and_name(run: Run, ok: 
         assert outcome.error.startswith("big.crf:6: features of up to 1e+307 in size are too large to compute with; ")
         assert outcome.error.endswith(": 'c:d:1e+200'")
     for command in ("predict", "evaluate"):
-        outcome = run(command, "m", "big.crf")
+        outcome = run(command, "m", "big.crf", "-q")
         assert outcome.status == 2
         assert outcome.error.startswith("big.crf:6: features of up to 1e+307 in size are too large to compute with; ")
-    outcome = run("predict", "m", "big.crf", "--k-best", "2")
+    outcome = run("predict", "m", "big.crf", "-q", "--k-best", "2")
     assert outcome.error.startswith("big.crf:6: a value too large to compute with")

@@ -208,7 +208,11 @@ def test_tabs_let_cells_hold_spaces(ok: Run, run: Run, folder: Path) -> None:
     # predict and evaluate have no such option
     Path("plain.conll").write_text("York NNP B-LOC\nis VBZ O\n")
     ok("train", "plain.conll", "-o", "plain")
-    for command in (["predict", "plain"], ["evaluate", "plain"], ["evaluate", "--predictions", "plain.conll", "-q"]):
+    for command in (
+        ["predict", "-q", "plain"],
+        ["evaluate", "-q", "plain"],
+        ["evaluate", "-q", "--predictions", "plain.conll"],
+    ):
         assert run(*command, "x.conll").error.startswith(
             "x.conll:2: 3 columns where line 1 has 4 (train with --separator tab where cells hold spaces)"
         )
