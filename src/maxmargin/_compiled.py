@@ -37,8 +37,8 @@ from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
 __all__ = [
-    "array", "BITS", "compiled", "compiling_seconds", "DOT_MATH", "function_type", "kernel", "larger", "list_nonzero",
-    "prefetch", "smaller", "watch_compiler",
+    "array", "BITS", "compiled", "compiling_seconds", "DOT_MATH", "function_type", "is_compiled", "kernel", "larger",
+    "list_nonzero", "prefetch", "smaller", "watch_compiler",
 ]  # fmt: skip
 
 # Reordering sums is allowed in dot products only; full fastmath would break NaN checks.
@@ -374,6 +374,17 @@ def _extreme_of(comparison: str) -> Any:
 def jit_disabled() -> bool:
     """True when NUMBA_DISABLE_JIT asks for plain Python."""
     return bool(numba.config.DISABLE_JIT) or os.environ.get("NUMBA_DISABLE_JIT") == "1"
+
+
+def is_compiled(function: Any) -> bool:
+    """Whether a kernel can take ``function`` as an argument; any one can be where NUMBA_DISABLE_JIT is set."""
+    if jit_disabled():
+        return True
+    try:
+        kind = numba.typeof(function)
+    except ValueError:  # Numba knows no type of plain functions
+        return False
+    return isinstance(kind, types.Callable | types.FunctionType)
 
 
 # Begin to load ``values.flat[at]`` of a C-contiguous array into the caches; for compiled code, which goes on meanwhile.

@@ -222,8 +222,14 @@ class StructuredSVM(MarginEstimator):
             w.flags.writeable = False
             return [self._answer(i, x, w) for i, x in enumerate(self._examples(X))]
         from .solvers.compiled_oracle import check_encoded, decode_all
+        from .structures.check_calls import check_are_compiled
+        from .structures.check_report import Ledger
 
-        encoded = self.structure.encode(self._examples(X))
+        check_are_compiled(self.structure, Ledger(type(self.structure).__name__, ("functions",), raise_errors=True))
+        X = self._examples(X)
+        if _is_empty(X):  # what encode makes of nothing need not be defined
+            return []
+        encoded = self.structure.encode(X)
         check_encoded(self.structure, encoded)
         start = np.arange(encoded.n_examples + 1) * encoded.n_output
         outs, _ = decode_all(self.structure, encoded, self.coef_, start, n_jobs=resolve_n_jobs(self.n_jobs))
@@ -262,3 +268,9 @@ class StructuredSVM(MarginEstimator):
             losses = [self._loss(i, *pair) for i, pair in enumerate(zip(y, found, strict=True))]
             return -float(np.average(losses, weights=weight))
         return float(np.average([np.array_equal(t, p) for t, p in zip(y, found, strict=True)], weights=weight))
+
+
+def _is_empty(X: Any) -> bool:
+    """Whether there is no example, in a list, an array, a sparse matrix or a DataFrame."""
+    shape = getattr(X, "shape", None)
+    return shape[:1] == (0,) if isinstance(shape, tuple) else hasattr(X, "__len__") and len(X) == 0

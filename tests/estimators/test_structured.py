@@ -88,6 +88,17 @@ def test_predictions_before_a_fit_and_of_nothing() -> None:
             fitted.score(X, Y[:14])
 
 
+def test_an_empty_list_is_not_encoded() -> None:
+    class Joining(Multiclass):
+        """As most write encode."""
+
+        def encode(self, X: Any, Y: Any = None) -> Any:
+            return super().encode(np.concatenate([x[None] for x in X]), Y)
+
+    model = StructuredSVM(Joining(3), random_state=0).fit(X, Y)
+    assert model.predict([]) == model.predict(X[:0]) == model.predict(()) == []
+
+
 class Unfinished(Structure):
     decode, parts, augment = (getattr(Multiclass, name) for name in ("decode", "parts", "augment"))
 

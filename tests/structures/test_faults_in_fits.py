@@ -15,11 +15,13 @@ import pytest
 import scipy.sparse as sp
 
 from maxmargin import StructuredSVM, check_structure
+from maxmargin._compiled import jit_disabled
 from maxmargin.errors import DataError, StructureError
 from maxmargin.solvers.buffers import Astray
 from maxmargin.solvers.compiled_oracle import decode_all
 from maxmargin.solvers.oracle import make_oracle
 from maxmargin.structures import compiled
+from maxmargin.structures.base import FUNCTIONS
 from maxmargin.structures.multiclass import Multiclass
 
 SOLVERS = (
@@ -848,3 +850,19 @@ def test_a_function_that_does_not_compile_is_named() -> None:
     for learn in (lambda: StructuredSVM(Broken(3)).fit(X, Y), lambda: check_structure(Broken(3), X, Y)):
         with pytest.raises(StructureError, match="^Broken: decode does not compile to .*'not_defined' is not defined$"):
             learn()
+
+
+@pytest.mark.skipif(jit_disabled(), reason="NUMBA_DISABLE_JIT is set")
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_without_its_decorator_is_named(name: str) -> None:
+    """By the check, by a fit and by a prediction, in one line."""
+    member = staticmethod(getattr(Multiclass(3), name).py_func)
+    plain = type("Plain", (Multiclass,), {name: member})(3)
+    model = StructuredSVM(Multiclass(3)).fit(X, Y).set_params(structure=plain)
+    for ask in (
+        lambda: StructuredSVM(plain).fit(X, Y), lambda: check_structure(plain, X, Y), lambda: model.predict(X)
+    ):  # fmt: skip
+        with pytest.raises(StructureError, match=f"^Plain: {name} is not compiled: put @compiled before it$"):
+            ask()
+    with pytest.raises(StructureError, match="^Two: parts, loss are not compiled: put @compiled before each of them$"):
+        check_structure(type("Two", (Multiclass,), {"parts": lambda *_: 0, "loss": lambda *_: 0.0})(3), X, Y)

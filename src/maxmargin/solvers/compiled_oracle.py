@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..errors import DataError, StructureError
 from ..structures.base import LARGEST, Encoded, Structure, losses_of_truths
-from ..structures.check_calls import Calls, check_functions, check_pack
+from ..structures.check_calls import Calls, check_are_compiled, check_functions, check_pack
 from ..structures.check_report import Ledger, shown
 from ..structures.plain import check_losses, checked_loss, tell_example
 from . import batch, passes
@@ -215,6 +215,7 @@ class CompiledOracle(Oracle):
         missing = structure.missing()
         if missing:
             raise StructureError(f"{type(structure).__name__} lacks the compiled function {missing[0]!r}")
+        check_are_compiled(structure, Ledger(type(structure).__name__, ("functions",), raise_errors=True))
         _check_form(structure, encoded)
         self.name = type(structure).__name__
         self.structure, self.encoded = structure, replace(encoded, extra={})

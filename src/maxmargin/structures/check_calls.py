@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._compiled import is_compiled
 from .base import FUNCTIONS, Encoded, Structure, signatures
 from .check_report import Ledger
 from .plain import plain_pack
 
-__all__ = ["Calls", "check_functions", "check_pack"]
+__all__ = ["Calls", "check_are_compiled", "check_functions", "check_pack"]
 
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -226,11 +227,21 @@ def _described(array: Any) -> str:
     return f"a {flags}{' contiguous' if array.flags.c_contiguous else ''} {array.ndim}-D array of {array.dtype}"
 
 
-def check_functions(structure: Structure, ledger: Ledger) -> None:
-    """Whether every function is there and compiles to the signature that solvers call."""
+def check_are_compiled(structure: Structure, ledger: Ledger) -> None:
+    """Whether every function is there, and none of them in Python alone."""
     missing = [name for name in FUNCTIONS if not callable(getattr(structure, name, None))]
     if missing:
         ledger.abandon("functions", None, f"lacks the compiled function {', '.join(missing)}")
+    plain = [name for name in FUNCTIONS if not is_compiled(getattr(structure, name))]
+    if plain:
+        are, them = ("is", "it") if len(plain) == 1 else ("are", "each of them")
+        said = f"{', '.join(plain)} {are} not compiled: put @compiled before {them}"
+        ledger.abandon("functions", None, said)
+
+
+def check_functions(structure: Structure, ledger: Ledger) -> None:
+    """The same, and whether every function compiles to the signature that solvers call."""
+    check_are_compiled(structure, ledger)
     for name in FUNCTIONS:
         function, wanted = getattr(structure, name), getattr(signatures(), name).signature
         if hasattr(function, "compile"):
