@@ -130,6 +130,16 @@ def test_a_certificate_as_text_and_as_plain_values() -> None:
         CERTIFICATE.primal = 1.0  # type: ignore[misc]
 
 
+def test_a_certificate_without_bounds_claims_none() -> None:
+    found = replace(CERTIFICATE, dual=7.0, training_risk=0.75, no_bound="the argmax is not exact")
+    for status, said in ((Status.CONVERGED, "converged as far as seen"), (Status.PASS_LIMIT, "pass limit")):
+        assert str(replace(found, status=status)) == (
+            f"primal at least 4  no lower bound, for the argmax is not exact  passes 7  {said}\n"
+            "training risk 0.75, without a bound"
+        )
+    assert all(type(value) in (int, float, str) for value in found.as_dict().values())
+
+
 def test_every_status_has_a_name_and_one_piece_of_advice() -> None:
     assert len({str(status) for status in Status}) == len(Status)
     for status in Status:

@@ -252,7 +252,10 @@ def _take_as_meant(parameters: dict[str, Any], switches: tuple[str, ...]) -> Non
 
 
 def _figures(certificate: Certificate) -> dict[str, Any]:
-    return {**asdict(certificate), "status": certificate.status.name}
+    figures = {**asdict(certificate), "status": certificate.status.name}
+    if not certificate.no_bound:  # earlier versions do not know it
+        del figures["no_bound"]
+    return figures
 
 
 def _take_figures(estimator: Any, contents: Contents, decoder: _Decoder) -> None:
@@ -274,7 +277,8 @@ def _take_figures(estimator: Any, contents: Contents, decoder: _Decoder) -> None
 def _certificate(figures: dict[str, Any]) -> Certificate:
     certificate = Certificate(**{**figures, "status": Status[figures["status"]]})
     for name, value in asdict(certificate).items():
-        kinds = {"status": Status, "solver": str, "passes": int, "oracle_calls": int, "n_examples": int}
+        kinds: dict[str, Any] = dict.fromkeys(("passes", "oracle_calls", "n_examples"), int)
+        kinds |= {"status": Status, "solver": str, "no_bound": str}
         if not isinstance(value, kinds.get(name, int | float)) or isinstance(value, bool):
             raise TypeError(f"the certificate has {value!r:.40} for {name}")
     return certificate

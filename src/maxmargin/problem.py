@@ -146,6 +146,9 @@ class Certificate:
         Name of the solver.
     status : Status
         How the fit ended.
+    no_bound : str
+        Why ``primal``, ``dual`` and ``risk_bound`` bound nothing, as of a structure with ``exact = False``: its argmax
+        may miss the largest loss + score, so that slacks are too small. Empty where they do.
     """
 
     primal: float
@@ -159,6 +162,7 @@ class Certificate:
     n_examples: int
     solver: str
     status: Status
+    no_bound: str = ""
 
     @property
     def gap(self) -> float:
@@ -178,6 +182,12 @@ class Certificate:
         return out
 
     def __str__(self) -> str:
+        if self.no_bound:
+            seen = " as far as seen" if self.status.ok else ""
+            return (
+                f"primal at least {self.primal:.6g}  no lower bound, for {self.no_bound}  passes {self.passes}  "
+                f"{self.status}{seen}\ntraining risk {self.training_risk:.4g}, without a bound"
+            )
         bound = f"dual {self.dual:.6g}  gap {self.gap:.3g} ({100 * self.relative_gap:.3g} %)"
         return (
             f"primal {self.primal:.6g}  {bound if self.dual > -math.inf else 'no lower bound'}  "

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import NotFittedError
 
 from maxmargin import MulticlassSVM, StructuredSVM
@@ -244,3 +245,16 @@ def test_what_is_no_list_of_examples(nothing: Any) -> None:
         StructuredSVM(Classes()).fit(X, nothing)
     with pytest.raises(DataError, match=f"X must be a list with an entry for each of the examples, not a {kind}"):
         StructuredSVM(Classes()).fit(nothing, Y)
+
+
+def test_a_warning_of_a_fit_without_bounds_names_no_gap() -> None:
+    class Turned(Classes):
+        exact = False
+
+        def argmax(self, x: Any, w: Any, y_true: int | None = None) -> int:
+            return super().argmax(x, -w, y_true)
+
+    with pytest.warns(ConvergenceWarning) as caught:
+        model = StructuredSVM(Turned(), solver="subgradient", max_passes=5, random_state=0).fit(X, Y)
+    assert "no lower bound" in str(model.certificate_)
+    assert str(caught[0].message).endswith("by pass limit after 5 passes. Raise max_passes, raise tol, or lower C.")

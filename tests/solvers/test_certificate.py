@@ -205,7 +205,12 @@ def test_a_decoder_said_to_be_inexact_may_err() -> None:
     structure = Lazy(case.listed)
     structure.exact = False  # type: ignore[attr-defined]
     oracle = PlainOracle(structure, range(case.n), list(enumerate(case.listed.truth)))
-    assert minimize(oracle, FrankWolfe(), C=5.0, tol=1e-3, max_passes=20, random_state=0).certificate.primal >= 0
+    found = minimize(oracle, FrankWolfe(), C=5.0, tol=1e-3, max_passes=20, random_state=0).certificate
+    assert found.primal >= 0
+    assert found.no_bound == "the argmax is not exact"
+    assert not any(word in str(found) for word in ("gap", "dual", "<="))
+    exact = PlainOracle(ListedStructure(case.listed), range(case.n), list(enumerate(case.listed.truth)))
+    assert not minimize(exact, FrankWolfe(), C=5.0, max_passes=20).certificate.no_bound
 
 
 def compiled_liar(function: str) -> Structure:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from maxmargin._compiled import jit_disabled
 from maxmargin.errors import DataError, StructureError
@@ -338,7 +339,7 @@ def test_changing_what_cannot_be_made_read_only() -> None:
             return Bits().argmax(x["rows"], w, y_true)
 
     message = message_of(Diary(), [{"rows": x, "notes": []} for x in X], Y)
-    assert message == "Diary: example 0: x or y_true was changed by a method; work on a copy"
+    assert message == "Diary: example 0: x was changed by argmax; work on a copy"
 
     class Forcer(Bits):
         def argmax(self, x, w, y_true=None):
@@ -458,6 +459,190 @@ def test_what_does_not_fit_together() -> None:
         check_structure(Bits(), X, Y, candidates=[[]])
     with pytest.raises(ValueError, match="n_weights and max_outputs must be at least 1"):
         check_structure(Bits(), X, Y, n_weights=0)
+
+
+class Choose:
+    """The best of the words that x offers, without a list of outputs; one word is none of another example."""
+
+    def joint_features(self, x, y):
+        return np.array([len(y), y.count("a"), y.count("e")], float)
+
+    def loss(self, y_true, y):
+        return float(y != y_true)
+
+    def argmax(self, x, w, y_true=None):
+        return max(x, key=lambda y: self.value(y, w, y_true))
+
+    def value(self, y, w, y_true):
+        return w @ self.joint_features("", y) + (y_true is not None and y != y_true)
+
+
+WORDS = [["cat", "sat"], ["hen", "pet"], ["tea", "sea"]], ["cat", "hen", "sea"]
+
+
+def test_truths_of_other_examples_need_not_be_outputs() -> None:
+    report = check_structure(Choose(), *WORDS)
+    assert report.ok
+    remarks = {f.check: f.note for f in report.findings if f.result == "warning"}
+    assert set(remarks) == {"argmax", "loss-augmented argmax"}
+    mine, theirs = numbers_in(
+        remarks["argmax"],
+        r"^Choose: argmax\(x, w\) of example 0 returned 'cat' with score (\S+), and 'hen', the truth of example 1, has "
+        r"(\S+): right if that is no output of this example; define outputs\(x\) to compare with all$",
+    )
+    assert theirs > mine
+    given = check_structure(Choose(), *WORDS, candidates=WORDS[0])
+    assert {f.result for f in given.findings} <= {"ok", "not run"}
+
+    class Least(Choose):
+        def argmax(self, x, w, y_true=None):
+            return min(x, key=lambda y: self.value(y, w, y_true))
+
+    # what is surely an output is still better
+    found = re.search(
+        r"^Least: example (\d): the .*argmax is not the maximum: .*'(\w+)'.*'(\w+)'", message_of(Least(), *WORDS)
+    )
+    assert found
+    assert {found[2], found[3]} == set(WORDS[0][int(found[1])])
+
+
+def test_what_other_truths_do_to_methods_is_no_fault() -> None:
+    class Picky(Choose):
+        """Joint features and losses of what is no output are none."""
+
+        def joint_features(self, x, y):
+            return np.zeros(4) if x and y not in x else super().joint_features(x, y)
+
+        def loss(self, y_true, y):
+            return super().loss(y_true, y) if "e" in y_true or "e" not in y else -1.0
+
+    assert check_structure(Picky(), *WORDS).ok
+
+
+def test_weights_are_tried_that_favour_the_truths_of_other_examples() -> None:
+    class Many:
+        """Two hundred outputs, of which random weights favour few."""
+
+        answers: set[tuple[float, int]] = set()  # noqa: RUF012
+
+        def joint_features(self, x, y):
+            return x * np.eye(200)[y]
+
+        def loss(self, y_true, y):
+            return float(y != y_true)
+
+        def argmax(self, x, w, y_true=None):
+            best = int((x * w + (0 if y_true is None else np.arange(200) != y_true)).argmax())
+            self.answers.add((x, best))
+            return best
+
+    truths = [3, 77, 150, 199]
+    assert check_structure(Many(), [1.0, -1.0, 2.0, -2.0], truths).ok
+    assert set(product([1.0, -1.0, 2.0, -2.0], truths)) <= Many.answers
+
+
+@pytest.mark.parametrize("structure", [Bits, MetBits])
+def test_methods_that_answer_differently_when_called_again(structure: type[Bits]) -> None:
+    noise = np.random.default_rng(0)
+
+    class Noisy(structure):
+        def joint_features(self, x, y):
+            return super().joint_features(x, y) + 1e-6 * noise.normal(size=5)
+
+    first, second = numbers_in(
+        message_of(Noisy()),
+        r"^Noisy: example 0: feature 0 of output array\(\[.*\]\) is (\S+), and (\S+) when joint_features is called again;",
+    )
+    assert first != second
+
+    class Unsure(structure):
+        def loss(self, y_true, y):
+            return super().loss(y_true, y) * (1.0 + 1e-6 * noise.random())
+
+    first, second = numbers_in(
+        message_of(Unsure()),
+        r"^Unsure: example \d: the loss of output array\(.*\) is (\S+), and (\S+) when loss is called again; it must",
+    )
+    assert first != second
+
+
+@pytest.mark.parametrize("form", [list, sp.csr_array, sp.csr_matrix, sp.coo_matrix, set, bytearray])
+def test_changing_what_is_no_array(form: Any) -> None:
+    """Lists of numbers, sparse rows and sets are looked at after each call of argmax, before its output is."""
+
+    def values(x):
+        return x.toarray().ravel() if sp.issparse(x) else np.resize(sorted(x), 2)
+
+    class Writer:
+        """Two classes."""
+
+        def joint_features(self, x, y):
+            return np.outer(values(x), np.eye(2)[y]).ravel()
+
+        def loss(self, y_true, y):
+            return float(y != y_true)
+
+        def outputs(self, x):
+            return range(2)
+
+        def argmax(self, x, w, y_true=None):
+            scores = values(x) @ w.reshape(2, 2) + (0.0 if y_true is None else np.arange(2) != y_true)
+            if sp.issparse(x):
+                x.data *= 2
+            elif isinstance(x, set):
+                x.add(9.0)
+            else:
+                x[0] += 1
+            return int(scores.argmax())
+
+    X = [form([[1.0, 3.0]]) if form.__module__.startswith("scipy") else form([1, 3])] * 2
+    assert message_of(Writer(), X, [0, 1]) == "Writer: example 0: x was changed by argmax; work on a copy"
+
+
+def test_putting_sparse_rows_in_order_changes_nothing() -> None:
+    class Sorter(Bits):
+        def joint_features(self, x, y):
+            x.sum_duplicates()
+            return super().joint_features(x.toarray(), y)
+
+        def outputs(self, x):
+            return super().outputs(range(x.shape[0]))
+
+        def argmax(self, x, w, y_true=None):
+            x.sum_duplicates()
+            return Bits().argmax(x.toarray(), w, y_true)
+
+    twice = sp.csr_array((np.array([1.0, 2.0, -1.0]), np.array([1, 0, 1]), np.array([0, 3])), shape=(1, 2))
+    assert check_structure(Sorter(), [twice], [np.array([1])]).ok
+
+
+def test_an_argmax_that_adds_half_of_the_loss_does_not_ignore_the_truth() -> None:
+    class Half(Bits):
+        def argmax(self, x, w, y_true=None):
+            return Bits.argmax(self, x, 2.0 * w if y_true is not None else w, y_true)
+
+    for seed in range(4):
+        message = message_of(Half(), random_state=seed)
+        check_maximum(message, Half())
+        assert "loss-augmented" in message
+        assert "ignored" not in message
+
+
+def test_answers_that_depend_on_chance() -> None:
+    """One thread is enough for them to differ."""
+    chance = np.random.default_rng(0)
+
+    class Random(Bits):
+        exact = False
+
+        def argmax(self, x, w, y_true=None):
+            return Bits.argmax(self, x, w, y_true) if chance.random() < 0.7 else chance.integers(0, 2, len(x))
+
+    report = check_structure(Random(), X, Y)
+    assert report.ok
+    for finding in report.findings[-2:]:
+        assert finding.result == "not run"
+        assert finding.note == "argmax answers differently when asked again, in one thread too"
 
 
 # --- faults in compiled structures

@@ -163,6 +163,7 @@ def certify(
         n_examples=len(found.slack),
         solver=solver,
         status=status,
+        no_bound="" if task.exact or getattr(task, "oracle", None) is None else "the argmax is not exact",
     )
 
 
@@ -525,6 +526,7 @@ class _Loop:
             n_examples=len(self.task.examples),
             solver=run.label or self.solver.name,
             status=self._seen(self._honest(status, found), found, w),
+            no_bound=found.no_bound,
         )
         if start is not None or last is None or not last.exact:
             self.history.append(self._record(certificate))

@@ -37,7 +37,9 @@ def check_structure(
     added; its loss must be 0 for the truth and nowhere negative, its features finite and of one length; it must not
     write to ``w`` or to its inputs, and must give the same answers when two threads call it. The maximum is compared
     with the ``candidates`` if these are given, else with all outputs from ``structure.outputs(x)`` if there is such a
-    method, else with outputs met: argmaxes under other weights, and truths of other examples that look alike.
+    method, else with outputs met, which are argmaxes under other weights; a truth of another example that would be
+    better is told of in a remark, as it need not be an output of this one. Joint features and losses of truths and
+    argmaxes are asked for twice.
 
     For a compiled structure (a :class:`~maxmargin.structures.Structure`) the same is checked of ``decode``, ``loss``
     and the feature map, and further: that each function compiles to the signature that solvers call, and then computes

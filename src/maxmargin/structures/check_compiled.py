@@ -17,6 +17,7 @@ from .check_tools import (
     Candidates,
     Claim,
     Output,
+    check_again,
     check_pickle,
     check_threads,
     hold_against,
@@ -43,6 +44,8 @@ _CLAIMS = (
 )  # fmt: skip
 # Without a list of outputs, outputs decoded from so many random potentials stand in for it.
 _MORE_POTENTIALS = 100
+# Calls that tell chance from what is read astray.
+_AGAIN = 10
 # Far from any score, to see whether what should not be read is read.
 _STALE = 1e6
 
@@ -92,7 +95,12 @@ class CompiledCheck:
                 ledger.note(check, "after the faults")
             return
         expected = self._answers(self.structure)
-        check_threads(ledger, expected, lambda order: self._answers(self.structure, order))
+        once_more = self._answers(self.structure)
+        if not check_again(ledger, expected, once_more, "decode", exact=self.structure.exact):
+            return
+        check_threads(
+            ledger, expected, lambda order: self._answers(self.structure, order), "decode", exact=self.structure.exact
+        )
         check_pickle(self.structure, ledger, lambda again: self._answers(again) == expected)
 
     def _compared_with(self) -> str:
@@ -196,6 +204,13 @@ class CompiledCheck:
         check = _CLAIMS[row].check
         parts, stale_parts = self._parts(i, out, twin=True), self._parts(i, stale_out, twin=False)
         if differ(score, stale) or not np.array_equal(parts, stale_parts):
+            for again, again_out in (self.calls.decode(i, theta, 0) for _ in range(_AGAIN)):
+                if differ(score, again) or not np.array_equal(parts, self._parts(i, again_out, twin=False)):
+                    self.ledger.abandon(
+                        check, i, f"decode answers differently when called again: score {score:.10g} and {again:.10g}, "
+                        f"output {shown(out.tolist())} and {shown(again_out.tolist())}; it must depend on its "
+                        "arguments alone"
+                    )  # fmt: skip
             self.ledger.abandon(
                 check, i, f"decode depends on what stood in its buffers before: score {score:.10g} or {stale:.10g}, "
                 f"output {shown(out.tolist())} or {shown(stale_out.tolist())}; read the example's potentials only and "
@@ -233,7 +248,7 @@ class CompiledCheck:
         self._check_features(i, truth_parts, found)
         hold_against(
             self.ledger, i, _CLAIMS, truth, found, self._others(i), listed=self.source is not None,
-            max_outputs=self.max_outputs, exact=self.structure.exact,
+            max_outputs=self.max_outputs, exact=self.structure.exact, idle=lambda: not self.delta.any(),
         )  # fmt: skip
         if self.reference is not None:
             self._refer(i, truth, found)

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataError, StructureError
-from .check_report import Abandoned, Ledger, shown
+from .check_report import Abandoned, Ledger, differ, shown
 from .check_tools import (
     Candidates,
     Claim,
     Output,
+    check_again,
     check_pickle,
     check_threads,
     frozen,
@@ -46,6 +47,8 @@ _CLAIMS = (
 )  # fmt: skip
 # Without a list of outputs, argmaxes under so many more weights stand in for it.
 _MORE_WEIGHTS = 20
+# Features and losses asked for twice may differ by so much: sums in another order.
+_ROUNDING = 1e-11
 
 
 class PlainCheck:
@@ -63,6 +66,7 @@ class PlainCheck:
         self.n_weights = n_weights
         self.length, self.norm = -1, 0.0
         self.w: Reals = np.empty((0, 0))
+        self.originals = [(frozen(x), frozen(y)) for x, y in zip(self.X, self.Y)]
 
     def run(self) -> None:
         """All checks."""
@@ -76,14 +80,13 @@ class PlainCheck:
             return
         for claim in _CLAIMS:
             self.ledger.note(claim.check, self._compared_with())
-        before, originals = self.w.copy(), [(frozen(x), frozen(y)) for x, y in zip(self.X, self.Y)]
-        for i, original in enumerate(originals):
+        before = self.w.copy()
+        for i in range(len(self.X)):
             try:
                 self._examine(i)
+                self._check_unchanged(i, "a method")
             except Abandoned:
                 continue
-            if not unchanged((self.X[i], self.Y[i]), original):
-                self.ledger.fault("read-only inputs", i, "x or y_true was changed by a method; work on a copy")
         for k, j in np.argwhere(self.w != before)[:1]:
             change = f"from {before[k, j]:.10g} to {self.w[k, j]:.10g}"
             self.ledger.fault("read-only inputs", None, f"argmax changed w[{j}] {change}; work on a copy")
@@ -92,7 +95,11 @@ class PlainCheck:
             self.ledger.note("pickle", "after the faults")
             return
         expected = self._answers(self.structure)
-        check_threads(self.ledger, expected, lambda order: self._answers(self.structure, order))
+        if not check_again(self.ledger, expected, self._answers(self.structure), "argmax", exact=self.exact):
+            return
+        check_threads(
+            self.ledger, expected, lambda order: self._answers(self.structure, order), "argmax", exact=self.exact
+        )
         check_pickle(self.structure, self.ledger, lambda again: self._answers(again) == expected)
 
     def _compared_with(self) -> str:
@@ -106,7 +113,7 @@ class PlainCheck:
         norms = []
         for i in range(len(self.X)):
             try:
-                norms.append(float(np.linalg.norm(self._features(i, self.Y[i])[1])))
+                norms.append(float(np.linalg.norm(self._features(i, self.Y[i], twice=True)[1])))
             except Abandoned:
                 continue
         if not norms:
@@ -139,7 +146,13 @@ class PlainCheck:
             return name
         return " or ".join(_ARGUMENTS[method])
 
-    def _features(self, i: int, y: Any) -> tuple[NDArray[np.int32], Reals]:
+    def _check_unchanged(self, i: int, method: str) -> None:
+        """Whether the example still is what it was before the call of a method."""
+        for value, original, name in zip((self.X[i], self.Y[i]), self.originals[i], ("x", "y_true")):
+            if not unchanged(value, original):
+                self.ledger.abandon("read-only inputs", i, f"{name} was changed by {method}; work on a copy")
+
+    def _features(self, i: int, y: Any, *, twice: bool = False) -> tuple[NDArray[np.int32], Reals]:
         vector = self._call("joint features", i, "joint_features", self.X[i], y)
         try:
             n_features = getattr(self.structure, "n_features", None)
@@ -157,24 +170,43 @@ class PlainCheck:
                 "before; it must be the same for all examples and outputs",
             )  # fmt: skip
         self.ledger.passed("joint features", i)
+        if twice:
+            self._check_unchanged(i, "joint_features")
+            first, second = np.zeros((2, length))
+            first[index] = value
+            index, value = self._features(i, y)
+            second[index] = value
+            for k in np.flatnonzero(np.abs(first - second) > _ROUNDING * (1.0 + np.abs(first).max(initial=0.0)))[:1]:
+                self.ledger.abandon(
+                    "joint features", i, f"feature {k} of output {shown(y)} is {first[k]:.10g}, and {second[k]:.10g} "
+                    "when joint_features is called again; it must depend on x and y alone"
+                )  # fmt: skip
         return index, value
 
-    def _loss(self, i: int, y: Any) -> float:
+    def _loss(self, i: int, y: Any, *, twice: bool = False) -> float:
         said = self._call("loss", i, "loss", self.Y[i], y)
         if fault := loss_fault(said):
             value = float(said) if is_real(said) else said
             self.ledger.abandon("loss", i, f"the loss of output {shown(y)} is {shown(value)}; {fault}")
         self.ledger.passed("loss", i)
+        if twice:
+            self._check_unchanged(i, "loss")
+            again = self._loss(i, y)
+            if abs(again - float(said)) > _ROUNDING * (1.0 + abs(again)):
+                self.ledger.abandon(
+                    "loss", i, f"the loss of output {shown(y)} is {float(said):.10g}, and {again:.10g} when loss is "
+                    "called again; it must depend on y_true and y alone"
+                )  # fmt: skip
         return float(said)
 
-    def _judged(self, i: int, y: Any, source: str) -> Output:
-        index, value = self._features(i, y)
-        return Output(y, source, self.w[:, index] @ value, self._loss(i, y))
+    def _judged(self, i: int, y: Any, source: str, *, twice: bool = False) -> Output:
+        index, value = self._features(i, y, twice=twice)
+        return Output(y, source, self.w[:, index] @ value, self._loss(i, y, twice=twice))
 
     # --- one example
 
     def _examine(self, i: int) -> None:
-        truth = self._judged(i, self.Y[i], "the truth")
+        truth = self._judged(i, self.Y[i], "the truth", twice=True)
         if fault := loss_fault(truth.loss, of_truth=True):
             self.ledger.fault("loss", i, f"the loss of the true output is {truth.loss!r}; {fault}")
         found = [[self._found(i, w, augmented) for w in self.w] for augmented in (False, True)]
@@ -182,15 +214,33 @@ class PlainCheck:
         others = self._listed(i) if self.lists or self.candidates is not None else self._met(i)
         hold_against(
             self.ledger, i, _CLAIMS, truth, found, others, listed=self.lists, max_outputs=self.max_outputs,
-            exact=self.exact,
+            exact=self.exact, idle=lambda: self._ignores_truth(i),
         )  # fmt: skip
+        if self.exact and not self.lists and self.candidates is None:
+            self._compare_with_truths(i, found)
 
     def _found(self, i: int, w: Reals, augmented: bool) -> Output:
         check = _CLAIMS[augmented].check
         y = self._call(check, i, "argmax", self.X[i], w, self.Y[i] if augmented else None)
         if y is None:
             self.ledger.abandon(check, i, "argmax returned None; it must return an output")
-        return self._judged(i, y, "an argmax under other weights")
+        self._check_unchanged(i, "argmax")
+        return self._judged(i, y, "an argmax under other weights", twice=True)
+
+    def _ignores_truth(self, i: int) -> bool:
+        """Whether ``argmax`` returns the same with ``y_true`` as without, also where that is its own best output.
+
+        Under small weights the loss decides, which is 0 for that output alone or for few.
+        """
+        try:
+            for w in 1e-9 * self.w[1:]:
+                best = self.structure.argmax(self.X[i], w, None)
+                with_truth = self.structure.argmax(self.X[i], w, best)
+                if self.structure.loss(best, with_truth) > 0:
+                    return False
+        except Exception:  # what it returns is no truth to it
+            return False
+        return True
 
     def _listed(self, i: int) -> Iterator[Output]:
         if self.candidates is not None:
@@ -206,17 +256,48 @@ class PlainCheck:
             yield self._judged(i, y, source)
 
     def _met(self, i: int) -> Iterator[Output]:
-        """Argmaxes under other weights, and truths of other examples that look alike."""
+        """Argmaxes under other weights, some of which favour the truths of other examples."""
         for w in random_weights(self.rng, _MORE_WEIGHTS, self.length, self.norm)[1:]:
             for augmented in (False, True):
                 yield self._found(i, w, augmented)
+        for _, y in self._truths(i):
+            index, value = self._features(i, y)
+            w = np.zeros(self.length)
+            w[index] = value
+            index, value = self._features(i, self.Y[i])
+            w[index] -= value
+            w *= 10.0 / max(float(np.linalg.norm(w)), 1e-300) / max(self.norm, 1e-300)
+            for towards in (w, -w):
+                towards.flags.writeable = False
+                yield self._found(i, towards, False)
+
+    def _truths(self, i: int) -> Iterator[tuple[int, Any]]:
+        """Truths of other examples that look like this one's, which need not be outputs of this one."""
         for j, y in enumerate(self.Y):
-            if j != i and _look(y) == _look(self.Y[i]):
-                try:
-                    self.structure.joint_features(self.X[i], y), self.structure.loss(self.Y[i], y)
-                except Exception:  # no output of this example
+            if j == i or _look(y) != _look(self.Y[i]):
+                continue
+            try:
+                vector = self.structure.joint_features(self.X[i], y)
+                length = sparse_vector(vector, getattr(self.structure, "n_features", None), "")[2]
+                if length != self.length or loss_fault(self.structure.loss(self.Y[i], y)):
                     continue
-                yield self._judged(i, y, f"the truth of example {j}; if it is no output here, define outputs(x)")
+            except Exception:  # no output of this example
+                continue
+            yield j, y
+
+    def _compare_with_truths(self, i: int, found: Sequence[Sequence[Output]]) -> None:
+        """A remark on truths of other examples that would be better, if they were outputs of this one."""
+        for j, y in self._truths(i):
+            other = self._judged(i, y, "")
+            for row, claim in enumerate(_CLAIMS):
+                for k, output in enumerate(found[row]):
+                    mine, theirs = float(output.values[row, k]), float(other.values[row, k])
+                    if theirs > mine and differ(mine, theirs):
+                        self.ledger.remark(
+                            claim.check, f"{claim.call} of example {i} returned {shown(output.y)} with {claim.what} "
+                            f"{mine:.10g}, and {shown(y)}, the truth of example {j}, has {theirs:.10g}: right if that "
+                            "is no output of this example; define outputs(x) to compare with all"
+                        )  # fmt: skip
 
     # --- the whole
 

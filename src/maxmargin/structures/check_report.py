@@ -137,6 +137,10 @@ class Ledger:
         """Something that is no fault but worth a line."""
         self._tallies[check].warning = f"{self.name}: {text}"
 
+    def remark(self, check: str, text: str) -> None:
+        """The same, kept if it is the first of its check."""
+        self._tallies[check].warning = self._tallies[check].warning or f"{self.name}: {text}"
+
     def note(self, check: str, text: str) -> None:
         """What a check compares with, or why it is not run."""
         self._tallies[check].note = text

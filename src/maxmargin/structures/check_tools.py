@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..errors import DataError
 from .check_report import Ledger, differ, shown
 
 __all__ = [
-    "Candidates", "Claim", "Output", "check_pickle", "check_threads", "frozen", "hold_against",
+    "Candidates", "Claim", "Output", "check_again", "check_pickle", "check_threads", "frozen", "hold_against",
     "listed_candidates", "random_weights", "thawed", "unchanged",
 ]  # fmt: skip
 
@@ -28,7 +29,10 @@ Candidates = Sequence[Iterable[Any]] | Callable[[Any], Iterable[Any]]
 
 
 def frozen(value: Any) -> Any:
-    """A copy whose arrays are read-only, through lists, tuples and dictionaries; other objects are kept."""
+    """A copy whose arrays are read-only, through lists, tuples and dictionaries.
+
+    Sets and sparse matrices are copied as they are, which may be put in order where they stand; other objects are kept.
+    """
     return _copied(value, writable=False)
 
 
@@ -42,6 +46,8 @@ def _copied(value: Any, *, writable: bool) -> Any:
         out = value.copy()
         out.flags.writeable = writable
         return out
+    if sp.issparse(value) or type(value) in (set, bytearray):
+        return value.copy()
     if type(value) in (list, tuple):
         return type(value)(_copied(item, writable=writable) for item in value)
     if type(value) is dict:
@@ -51,13 +57,30 @@ def _copied(value: Any, *, writable: bool) -> Any:
 
 def unchanged(value: Any, original: Any) -> bool:
     """Whether a frozen value still equals its copy."""
+    if value is original:  # what is kept as it is
+        return True
+    if type(value) is not type(original):
+        return False
     if isinstance(value, np.ndarray):
         return bool(np.array_equal(value, original, equal_nan=value.dtype.kind == "f"))
+    if sp.issparse(value):
+        return bool(value.shape == original.shape) and unchanged(_entries(value), _entries(original))
     if type(value) in (list, tuple):
         return len(value) == len(original) and all(map(unchanged, value, original))
     if type(value) is dict:
         return value.keys() == original.keys() and all(unchanged(value[key], original[key]) for key in value)
-    return True
+    try:
+        return bool(value == original) or bool(value != value and original != original)  # NaN
+    except Exception:  # objects that cannot be compared
+        return False
+
+
+def _entries(matrix: Any) -> tuple[NDArray[Any], ...]:
+    """Rows, columns and values of what is stored, in their order, without zeros."""
+    entries = matrix.tocoo(copy=True).tocsr() if len(matrix.shape) == 2 else matrix.reshape((1, -1)).tocsr(copy=True)
+    entries.sum_duplicates()
+    entries.eliminate_zeros()
+    return entries.indptr, entries.indices, entries.data
 
 
 def random_weights(rng: np.random.Generator, n: int, size: int, norm: float) -> Reals:
@@ -98,7 +121,7 @@ class Claim:
     call: str
     wanted: str
     hint: str = ""
-    """Said when adding the loss changed nothing."""
+    """Said when adding the loss changes nothing."""
 
 
 class _Champions:
@@ -120,8 +143,12 @@ class _Champions:
 def hold_against(
     ledger: Ledger, i: int, claims: Sequence[Claim], truth: Output, found: Sequence[Sequence[Output]],
     others: Iterable[Output], *, listed: bool, max_outputs: int, exact: bool,
+    idle: Callable[[], bool],
 ) -> None:  # fmt: skip
-    """Hold the best outputs found against others, which are all outputs when they are ``listed``."""
+    """Hold the best outputs found against others, which are all outputs when they are ``listed``.
+
+    Where one is not the best, ``idle`` says whether adding the loss changes nothing.
+    """
     every, rivals = _Champions(len(truth.scores)), _Champions(len(truth.scores))
     for output in (truth, *found[0], *found[1]):
         every.add(output)
@@ -143,12 +170,12 @@ def hold_against(
     if exact:
         for row, claim in enumerate(claims):
             for k in range(len(truth.scores)):
-                _compare(ledger, i, claim, row, k, found, every, rivals if complete else None)
+                _compare(ledger, i, claim, row, k, found, every, rivals if complete else None, idle)
 
 
 def _compare(
     ledger: Ledger, i: int, claim: Claim, row: int, k: int, found: Sequence[Sequence[Output]], every: _Champions,
-    listed: _Champions | None,
+    listed: _Champions | None, idle: Callable[[], bool],
 ) -> None:  # fmt: skip
     """Whether an output found is the best of all met, and no better than the best of a full list."""
     output, best = found[row][k], every.who[row][k]
@@ -156,10 +183,10 @@ def _compare(
     mine, most = float(output.values[row, k]), float(every.values[row, k])
     said = f"{claim.call} returned {shown(output.y)} with {claim.what} {mine:.10g}"
     if differ(mine, most):
-        idle = row == 1 and np.allclose(output.values[:, k], found[0][k].values[:, k])
+        nothing = row == 1 and np.allclose(output.values[:, k], found[0][k].values[:, k]) and idle()
         ledger.fault(
             claim.check, i, f"the {claim.check} is not the maximum: {said}, but {shown(best.y)} ({best.source}) has "
-            f"{most:.10g}; {claim.wanted}{claim.hint if idle else ''}"
+            f"{most:.10g}; {claim.wanted}{claim.hint if nothing else ''}"
         )  # fmt: skip
     elif listed is not None and differ(mine, float(listed.values[row, k])):
         ledger.fault(
@@ -170,13 +197,41 @@ def _compare(
         ledger.passed(claim.check, i)
 
 
-def check_threads(ledger: Ledger, expected: Sequence[float], run: Callable[[int], list[float]]) -> None:
-    """Whether best scores stay as expected when two threads ask for them at once, in opposite orders."""
+def check_again(
+    ledger: Ledger, first: Sequence[float], second: Sequence[float], method: str, *, exact: bool
+) -> bool:  # fmt: skip
+    """Whether best scores are the same when asked for again, without which no other run says anything."""
+    for i, (score, again) in enumerate(zip(first, second, strict=True)):
+        if not differ(score, again):
+            continue
+        if exact:
+            ledger.fault(
+                "two threads", i, f"the best score is {score:.10g}, and {again:.10g} when asked for again in the same "
+                f"thread; {method} must give the same for the same weights"
+            )  # fmt: skip
+        for check in ("two threads", "pickle"):
+            ledger.note(check, f"{method} answers differently when asked again, in one thread too")
+        return False
+    return True
+
+
+def check_threads(
+    ledger: Ledger, expected: Sequence[float], run: Callable[[int], list[float]], method: str, *, exact: bool
+) -> None:
+    """Whether best scores stay as expected when two threads ask for them at once, in opposite orders.
+
+    Where they do not, as many runs in one thread tell whether it is the threads.
+    """
     runs: list[list[float]] = []
     stop = time.perf_counter() + _THREAD_SECONDS
     with ThreadPoolExecutor(2) as pool:
         while not runs or time.perf_counter() < stop:
             runs += [job.result() for job in [pool.submit(run, order) for order in (1, -1)]]
+    if any(differ(alone, score) for scores in runs for alone, score in zip(expected, scores, strict=True)):
+        first = run(1)
+        for _ in runs:
+            if not check_again(ledger, first, run(1), method, exact=exact):
+                return
     for i, alone in enumerate(expected):
         wrong = [scores[i] for scores in runs if differ(alone, scores[i])]
         if wrong:
