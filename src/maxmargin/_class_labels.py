@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
-from ._class_weight import class_factors, without_zero_classes
+from ._class_weight import absent_classes, class_factors, without_zero_classes
 from ._estimator import (
     LabelIndex,
     check_label,
@@ -22,6 +23,7 @@ from ._estimator import (
     labels_as_given,
     missing_label,
 )
+from ._notes import tell_absent
 from .errors import DataError
 
 __all__ = [
@@ -55,6 +57,8 @@ class RowClasses(NamedTuple):
         Weights of the samples, 0 of rows that do not count.
     factors : float64 array of shape (n_classes,), or None
         Those of ``class_weight``.
+    notes : list of str
+        On classes that it names and that are in no row.
     """
 
     names: NDArray[Any]
@@ -63,6 +67,7 @@ class RowClasses(NamedTuple):
     used: NDArray[np.bool_]
     weight: Reals | None
     factors: Reals | None
+    notes: list[str]
 
     def weights(self) -> Reals | None:
         """Weights of the rows times those of their classes; None when there are neither."""
@@ -131,7 +136,11 @@ class ClassLabels:
         moved = self._index.numbers(every.labels)
         moved[moved < 0] = n
         if isinstance(self.class_weight, dict):
-            self.class_weight = {int(moved[k]): each for k, each in self.class_weight.items() if moved[k] < n}
+            self.class_weight = {
+                k if isinstance(k, _Absent) else int(moved[k]): each
+                for k, each in self.class_weight.items()
+                if isinstance(k, _Absent) or moved[k] < n
+            }
         return np.asarray(moved[y])
 
     def of_rows(self, checked: NDArray[Any], sample_weight: Any, name: str, *, binary: bool = False) -> RowClasses:
@@ -164,7 +173,9 @@ class ClassLabels:
         if len(classes) < 2:
             raise DataError(f"{name} needs at least two classes; {has} one class only: {names.tolist()[0]!r}")
         number = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
-        return RowClasses(names, labels, number, used, weight, class_factors(self.class_weight, classes, labels, used))
+        absent = absent_classes(self.class_weight, labels)
+        factors = class_factors(self.class_weight, classes, labels, used)
+        return RowClasses(names, labels, number, used, weight, factors, [tell_absent(absent)] if absent else [])
 
     def names(self, classes: NDArray[Any]) -> NDArray[Any]:
         """The classes as given, of those among the checked labels that count, sorted."""
@@ -428,13 +439,23 @@ def _plain(y: Any) -> Any:
     return np.asarray(array.tolist())
 
 
+@dataclass(frozen=True)
+class _Absent:
+    """A label of ``class_weight`` that has no number, as no row has it."""
+
+    label: Any
+
+    def __repr__(self) -> str:
+        return repr(self.label)
+
+
 def _by_number(class_weight: Any, index: LabelIndex) -> Any:
     """``class_weight`` with the numbers of the labels in their places; refused here, where labels have names."""
     if not isinstance(class_weight, dict):
         return class_weight
     for label, factor in class_weight.items():
-        if label not in index.number:
-            raise DataError(f"class_weight names the class {label!r}, which is not in y")
         if not (isinstance(factor, numbers.Real) and 0 <= float(factor) < np.inf):
             raise DataError(f"class_weight of {label!r} is {factor!r}; it must be finite and at least 0")
-    return {index.number[label]: factor for label, factor in class_weight.items()}
+    numbered = {index.number.get(label, _Absent(label)): factor for label, factor in class_weight.items()}
+    absent_classes(numbered, np.arange(len(index)))
+    return numbered

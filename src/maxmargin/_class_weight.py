@@ -11,7 +11,7 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from .errors import DataError
 
-__all__ = ["class_factors", "without_zero_classes"]
+__all__ = ["absent_classes", "class_factors", "without_zero_classes"]
 
 
 def without_zero_classes(
@@ -45,6 +45,23 @@ def without_zero_classes(
     return weight
 
 
+def absent_classes(class_weight: Any, y: NDArray[Any]) -> list[Any]:
+    """What ``class_weight`` names beside the classes in ``y``, as a fold of data may lack one.
+
+    Raises
+    ------
+    DataError
+        When it names classes, and none that is in ``y``.
+    """
+    if not isinstance(class_weight, dict):
+        return []
+    known = set(np.unique(y).tolist())
+    absent = [label for label in class_weight if label not in known]
+    if absent and len(absent) == len(class_weight):
+        raise DataError(f"class_weight names the class {absent[0]!r}, which is not in y")
+    return absent
+
+
 def class_factors(
     class_weight: Any, classes: NDArray[Any], y: NDArray[Any], used: NDArray[np.bool_]
 ) -> NDArray[np.float64] | None:
@@ -53,6 +70,7 @@ def class_factors(
     Parameters
     ----------
     class_weight : dict, "balanced" or None
+        Classes that it names in vain are left to :func:`absent_classes`.
     classes : array
         The classes of the rows used, sorted.
     y : array of shape (n,)
@@ -62,17 +80,14 @@ def class_factors(
     Raises
     ------
     DataError
-        For an unknown class, a bad factor, or when all factors are zero.
+        For a bad factor, or when all factors are zero.
     ValueError
         When ``class_weight`` is none of the above.
     """
     if class_weight is None:
         return None
     if isinstance(class_weight, dict):
-        known = set(np.unique(y).tolist())
         for label, factor in class_weight.items():
-            if label not in known:
-                raise DataError(f"class_weight names the class {label!r}, which is not in y")
             if not (isinstance(factor, numbers.Real) and 0 <= float(factor) < np.inf):
                 raise DataError(f"class_weight of {label!r} is {factor!r}; it must be finite and at least 0")
         factors = np.array([float(class_weight.get(label, 1.0)) for label in classes.tolist()])

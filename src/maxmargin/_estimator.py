@@ -21,6 +21,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from ._notes import without_idle_advice
 from ._progress import Progress
 from .errors import DataError
 from .problem import Certificate, Scaling
@@ -228,7 +229,7 @@ class MarginEstimator(BaseEstimator):
 
         What an earlier one of several fits has ``told`` is not shown again.
         """
-        self.notes_ = tuple(notes)
+        self.notes_ = without_idle_advice(notes)
         if self.verbose:
             for note in self.notes_:
                 if told is None or note not in told:

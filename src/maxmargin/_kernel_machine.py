@@ -16,6 +16,7 @@ from ._estimator import check_number, choose_solver, warn_caller
 from ._machine import Machine, counted, takes_copies
 from ._notes import (
     HardMargin,
+    about_equal_rows,
     about_scales,
     below,
     hard_margin,
@@ -286,13 +287,15 @@ class KernelMachine(Machine):
                 nothing = [tell_zero_kernel()]
             elif self.nu is not None and not early and not self.dual_coef_.any():
                 nothing = [tell_zero_by_nu(float(self.nu))]
-        if not isinstance(self.kernel, str) or self.kernel == "precomputed":
+        seen = None if data is None else data.extremes
+        if not isinstance(self.kernel, str):
+            return about_equal_rows(X, seen=seen) or nothing
+        if self.kernel == "precomputed":
             return nothing
         linear = self.kernel == "linear"
         shifts = self.kernel == "rbf" or (linear and shifts and self._intercept == "free")
         C = float(self.C) if linear and self.nu is None else None
         names = getattr(self, "feature_names_in_", None)
-        seen = None if data is None else data.extremes
         notes = about_scales(X, names, shifts=shifts, C=C, kernel=self.kernel, seen=seen)
         return notes if says_why_nothing(notes) else notes + nothing
 
@@ -536,22 +539,13 @@ def nu_for_values(target: Reals, c: Reals, nu: float) -> tuple[Terms, Reals, Int
     return terms, np.array([half, -half]), group
 
 
-def canonical(
-    beta: Reals, thresholds: Reals, nu: float, *, zero: bool = False, early: bool = False
-) -> tuple[Reals, float]:
-    """Coefficients and intercept of a nu form, scaled so that the margin is 1.
+def canonical(beta: Reals, thresholds: Reals, *, zero: bool = False) -> tuple[Reals, float, bool]:
+    """Coefficients and intercept of a nu form, scaled so that the margin is 1, and whether there is one.
 
-    Where the margin is 0 the reduced convex hulls of the classes meet and the best weights are 0: said in a warning.
-    ``zero`` says that the optimum was found to be 0: then a margin that is left is one of rounding. Of a fit that was
-    interrupted ``early`` a margin of 0 says nothing about the classes.
+    Where the margin is 0 the reduced convex hulls of the classes meet and the best weights are 0. ``zero`` says that
+    the optimum was found to be 0: then a margin that is left is one of rounding.
     """
     b, rho = 0.5 * float(thresholds.sum()), 0.5 * float(thresholds[1] - thresholds[0])
     if zero or not rho > 1e-10 * max(1.0, abs(b)):
-        if not early:
-            warn_caller(
-                f"with nu={nu:g} the classes cannot be told apart: the best margin is 0 and all weights are about 0; "
-                "raise nu or use another kernel",
-                UserWarning,
-            )
-        return beta, b
-    return beta / rho, b / rho
+        return beta, b, False
+    return beta / rho, b / rho, True

@@ -11,7 +11,7 @@ unlike scales           the largest scale of a feature is at least 1,000 times t
                         nothing, else the largest absolute value, also of sparse rows; of constant ones there is none
 size                    linear machines: the largest scale is above 10,000 or below 1/10,000
 constant features       dense data of at most a million values, where adding a constant changes nothing; sparse rows
-                        only where all are 0
+                        only where all are 0; where all features are constant, with every kernel on features
 contradictions          classes, up to 100,000 values: equal rows have different classes
 weights of 0            the objective of weights of 0, with the best intercept, is within the tolerance of the lower
                         bound, and above 0; not of nu forms and of kernels that may be indefinite
@@ -20,6 +20,8 @@ hard margin             hinge and its square: see :func:`hard_margin`; logistic 
 all inside the tube     regression: the best weights are 0
 no others are better    regression with nu: all weights are 0
 perceptron loss         all weights are 0
+nu forms of classes     the best margin is 0, of one problem or of several
+absent classes          ``class_weight`` names some that occur in no row
 kernel of 0             kernels and nu forms: all values between the rows are 0
 not definite            the kernel matrix, or a part of it, has an eigenvalue below 0
 maybe not definite      more points than are looked at, with a kernel that is not known to be positive semi-definite
@@ -32,7 +34,7 @@ equal distances; the note says so.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -44,9 +46,10 @@ from .solvers.linear.rows import Rows
 from .structures.rows import FEW_ENTRIES, equal_pairs
 
 __all__ = [
-    "HardMargin", "about_contradictions", "about_order", "about_scales", "below", "extremes", "hard_margin",
-    "says_why_nothing", "tell_hard_margin", "tell_indefinite", "tell_unproven", "tell_zero", "tell_zero_by_nu",
-    "tell_zero_kernel", "tell_zero_of_perceptron", "without_minimum", "zero_is_best",
+    "HardMargin", "about_contradictions", "about_equal_rows", "about_order", "about_scales", "below", "extremes",
+    "hard_margin", "says_why_nothing", "tell_absent", "tell_apart_by_nu", "tell_hard_margin", "tell_indefinite",
+    "tell_unproven", "tell_zero", "tell_zero_by_nu", "tell_zero_kernel", "tell_zero_of_perceptron",
+    "without_idle_advice", "without_minimum", "zero_is_best",
 ]  # fmt: skip
 
 Reals = NDArray[np.float64]
@@ -63,6 +66,7 @@ _ROUNDING = 1e-12
 _HARDLY = 1e-3
 _ALL_CONSTANT = "the features have the same value in all rows"
 _ZERO_KERNEL = "the kernel is 0 between all rows"
+_AS_GOOD = "weights of 0 are as good as any"
 
 
 class HardMargin(NamedTuple):
@@ -105,6 +109,8 @@ def about_scales(
         What :func:`extremes` has given for ``X``.
     """
     low, high, step = extremes(X) if seen is None else seen
+    if same := about_equal_rows(X, seen=(low, high, step), shifts=shifts):
+        return same
     if sp.issparse(X):
         scale = high.copy()
     else:
@@ -140,13 +146,20 @@ def about_scales(
     return notes
 
 
+def about_equal_rows(X: Any, *, seen: tuple[Reals, Reals, int] | None = None, shifts: bool = False) -> list[str]:
+    """A note on features none of which tells a row from another, whatever the kernel; see :func:`about_scales`."""
+    low, high, step = extremes(X) if seen is None else seen
+    if step > 1 or not len(low) or not (high == 0.0 if sp.issparse(X) else low == high).all():
+        return []
+    effect = "they have no effect, and " if shifts or sp.issparse(X) else ""
+    return [f"all of {_ALL_CONSTANT}: {effect}every row has the same score"]
+
+
 def _about_constants(constant: NDArray[np.bool_], step: int, names: Any) -> list[str]:
     """A note on features that are the same in all rows, which were all looked at where ``step`` is 1."""
     flat = np.flatnonzero(constant)
     if not len(flat) or step > 1:
         return []
-    if len(flat) == len(constant):
-        return [f"all of {_ALL_CONSTANT}: they have no effect, and every row has the same score"]
     shown = ", ".join(_feature(int(j), names) for j in flat[:_SHOWN]) + (", ..." if len(flat) > _SHOWN else "")
     return [f"{len(flat)} of {len(constant)} features have the same value in all rows ({shown}): no effect"]
 
@@ -159,6 +172,12 @@ def zero_is_best(certificate: Certificate, at_zero: float, tol: float) -> bool:
 def says_why_nothing(notes: Sequence[str]) -> bool:
     """Whether one of the notes says that the features or the kernel tell no row from another."""
     return any(known in note for note in notes for known in (_ALL_CONSTANT, _ZERO_KERNEL))
+
+
+def without_idle_advice(notes: Iterable[str]) -> tuple[str, ...]:
+    """The notes, without what to try where weights of 0 are best if another one says that all rows are the same."""
+    notes = tuple(notes)
+    return tuple(note for note in notes if _AS_GOOD not in note) if says_why_nothing(notes) else notes
 
 
 def tell_zero(zero: Sequence[bool], what: str, notes: Sequence[str], *, kernel: bool | None = False) -> list[str]:
@@ -183,7 +202,7 @@ def tell_zero(zero: Sequence[bool], what: str, notes: Sequence[str], *, kernel: 
     if kernel:
         other = "other features, another kernel or gamma, or"
     return [
-        f"{which}weights of 0 are as good as any, within the tolerance: with this C the {what_there_is} do not {what}; "
+        f"{which}{_AS_GOOD}, within the tolerance: with this C the {what_there_is} do not {what}; "
         f"try {other} a larger C"
     ]
 
@@ -196,6 +215,26 @@ def tell_zero_kernel() -> str:
 def tell_zero_by_nu(nu: float) -> str:
     """A note on weights of 0 that are the optimum of a regression with ``nu``."""
     return f"all weights are 0: with nu={nu:g} no others are better, as where all targets are the same"
+
+
+def tell_apart_by_nu(nu: float, which: Sequence[str]) -> str:
+    """A note, and a warning, on classes that a nu form cannot tell apart: ``which`` of several problems, as
+    " for 0 against 1"; the one there is has no name.
+    """
+    named = [what for what in which if what]
+    names = ",".join(named[:_SHOWN]) + (f" and {len(named) - _SHOWN} more" if len(named) > _SHOWN else "")
+    there = " there" if named else ""
+    return (
+        f"with nu={nu:g} the classes cannot be told apart{names}: the best margin is 0{there} and all weights are "
+        "about 0; raise nu or use another kernel"
+    )
+
+
+def tell_absent(names: Sequence[Any]) -> str:
+    """A note on classes of ``class_weight`` that are in no row."""
+    shown = ", ".join(map(repr, names[:_SHOWN])) + (", ..." if len(names) > _SHOWN else "")
+    what, are = ("class", "is") if len(names) == 1 else ("classes", "are")
+    return f"class_weight names the {what} {shown}, which {are} not in y: no effect"
 
 
 def tell_zero_of_perceptron() -> str:

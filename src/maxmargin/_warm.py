@@ -91,10 +91,13 @@ class EncodedClasses(Encoded):
         Classes.
     wanted : float64 array of shape (m,), or None
         Margins.
+    notes : list of str
+        On the weights of the classes.
     """
 
     number: Ints
     wanted: Reals | None = None
+    notes: list[str] = field(default_factory=list)
 
     @cached_property
     def contradictions(self) -> list[str]:

@@ -177,7 +177,7 @@ class AUCClassifier(Classifier, MarginEstimator):
         if factors is not None:
             cost *= (factors / factors.max())[number]
         self.intercept_ = np.array([-best_threshold(rows.scores(result.w), number == 1, cost)])
-        self._keep_notes(self._notes(X, order, number, weight, result))
+        self._keep_notes(classes.notes + self._notes(X, order, number, weight, result))
         self.solver_reason_ = result.reason
         self._finish(result)
         return self

@@ -15,10 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._checked_rows import checked_rows
 from ._class_labels import Classifier, ClassLabels, KnownLabels, classes_in, classes_part
-from ._estimator import check_sample_weight, undone_if_failed
+from ._estimator import check_sample_weight, undone_if_failed, warn_caller
 from ._kernel_machine import KernelMachine, bounded_together, canonical, dual_of, nu_for_classes, points_of
 from ._machine import as_begun, check_margin, check_switches, held_back, left_out
-from ._notes import HardMargin, tell_hard_margin
+from ._notes import HardMargin, tell_apart_by_nu, tell_hard_margin
 from ._partial_fit import Streams, can_stream, classes_of, for_streams, numbers_among, stream_loss, used_rows
 from ._warm import EncodedClasses, End, Ends
 from .data._mapped_rows import rows_of
@@ -269,7 +269,8 @@ class SVMClassifier(Classifier, KernelMachine):
         sample_weight : array of shape (n,), optional
             Factors ``s_i`` on the slacks; 0 leaves a row out, negative ones are refused.
         margin : array of shape (n,), optional
-            Wanted margins ``m_i`` (1 by default), between 1e-50 and 1e50.
+            Wanted margins ``m_i`` (1 by default), between 1e-50 and 1e50; refused with ``nu``, and with the losses
+            that know no margin, ``"logistic"`` and ``"exponential"``.
 
         Raises
         ------
@@ -289,7 +290,9 @@ class SVMClassifier(Classifier, KernelMachine):
 
     def _notes(self, data: EncodedClasses, results: list[Result], changes: list[HardMargin | None]) -> list[str]:
         """What there is to say after a fit, of the data and of the answers."""
-        notes = self._notes_on(data.X, data) + self._notes_on_classes(data)
+        notes = self._notes_on(data.X, data) + self._notes_on_classes(data) + data.notes
+        if together := self.__dict__.pop("_together", None):
+            notes.append(together)
         notes += self._notes_on_zero(self._zeros(data, results), "tell the classes apart", notes)
         return notes + tell_hard_margin(changes)
 
@@ -315,7 +318,7 @@ class SVMClassifier(Classifier, KernelMachine):
         self.classes_ = classes.names
         return EncodedClasses(
             X=X, order=order, counts=counts, weight=weight, n=n, free=self._intercept == "free", number=number,
-            wanted=wanted,
+            wanted=wanted, notes=classes.notes,
         )  # fmt: skip
 
     def _check_multi_class(self) -> None:
@@ -523,6 +526,7 @@ class SVMClassifier(Classifier, KernelMachine):
         beta, intercept = np.zeros((len(problems), len(order))), np.zeros(len(problems))
         results: list[Result] = []
         changes: list[HardMargin | None] = []
+        together: list[str] = []
         nu = self.nu is not None
 
         def posed(k: int) -> KernelTask:
@@ -548,10 +552,9 @@ class SVMClassifier(Classifier, KernelMachine):
                 beta[k, rows], intercept[k] = found, self._intercept_of(found, thresholds)
             else:
                 status = result.certificate.status
-                beta[k, rows], intercept[k] = canonical(
-                    found, thresholds, float(self.nu),
-                    zero=status is Status.ZERO_OPTIMUM, early=status is Status.INTERRUPTED,
-                )  # fmt: skip
+                beta[k, rows], intercept[k], apart = canonical(found, thresholds, zero=status is Status.ZERO_OPTIMUM)
+                if not apart and status is not Status.INTERRUPTED:  # which says nothing about the classes
+                    together.append(problems[k][2])
 
         with held_back(results):
             for k in range(len(problems)):
@@ -575,6 +578,10 @@ class SVMClassifier(Classifier, KernelMachine):
                 take(k, results[k], task.warm)
             changes.append(None)
         bounded_together(results)
+        if together:
+            assert self.nu is not None
+            self._together = tell_apart_by_nu(float(self.nu), together)
+            warn_caller(self._together, UserWarning)
         self.intercept_, self._form = intercept, self._form_asked
         self._keep_support(kernel, X, order, beta)  # coef_ too, of a linear kernel
         of_row = dict(zip(order.tolist(), number.tolist(), strict=True))

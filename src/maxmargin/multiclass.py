@@ -292,6 +292,7 @@ class MulticlassSVM(Classifier, MarginEstimator):
             used = weight[order]
             result = self._optimize(CompiledOracle(structure, encoded), weight, initial, order=order)
             at_zero = float(self.C) * float(used.sum())
+        notes += classes.notes
         self._keep_notes(notes + self._notes_after(result.certificate, at_zero, X, number, order, used))
         if wanted is not None:  # means over the weights alone, not over their products with the margins
             share = float(used.sum()) / float((used / wanted[order]).sum())

@@ -1,4 +1,4 @@
-"""A class of weight 0 is absent, exactly as one whose rows all have weight 0."""
+"""A class of weight 0 is absent, exactly as one whose rows all have weight 0; a weight of an absent class is none."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
+from sklearn.model_selection import GridSearchCV, KFold
 
 from maxmargin import AUCClassifier, MulticlassSVM, SVMClassifier, SVMClassifierCV, SVMRanker, svm_path
 from maxmargin.errors import DataError
@@ -114,3 +115,36 @@ def test_a_C_too_small_to_compute_with_is_refused_by_all(machine: Any) -> None:
     X, y = rng.normal(size=(40, 2)), np.arange(40) % 2
     with pytest.raises(DataError, match=r"too small to compute with \(at least 1e-300\); raise C or the weights"):
         machine(C=1e-320).fit(X, y)
+
+
+@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize("model", [*MODELS, SVMClassifierCV(Cs=[1.0, 2.0], cv=2)], ids=repr)
+def test_a_weight_of_a_class_in_no_row_has_no_effect(model: Any, named: bool) -> None:
+    """As in a fold that lacks a rare class; a note tells it from a typing error."""
+    two = Y < 2
+    names = [("a",), ("b",), ("c",), ("d",)] if named else [0, 1, 2, 3]
+    y = np.fromiter((names[k] for k in Y[two]), object if named else np.int64, int(two.sum()))
+    some = fitted(model, {names[1]: 3.0}, X[two], y)
+    more = fitted(model, {names[2]: 5.0, names[1]: 3.0, names[3]: 0.0}, X[two], y)
+    assert more.decision_function(X).tobytes() == some.decision_function(X).tobytes()
+    notes = getattr(more, "estimator_", more).notes_
+    said = f"class_weight names the classes {names[2]!r}, {names[3]!r}, which are not in y: no effect"
+    assert said in notes
+    assert not any("class_weight" in note for note in getattr(some, "estimator_", some).notes_)
+    with pytest.raises(DataError, match="class_weight names the class .*, which is not in y"):
+        fitted(model, {names[2]: 5.0}, X[two], y)
+    with pytest.raises(DataError, match="class_weight of .* is -1.0"):
+        fitted(model, {names[2]: -1.0, names[1]: 1.0}, X[two], y)
+
+
+def test_a_class_without_weighty_rows_is_no_absent_one() -> None:
+    for names in ([0, 1, 2], [(0,), (1,), (2,)]):
+        y = np.fromiter((names[k] for k in Y), object if isinstance(names[0], tuple) else np.int64, len(Y))
+        model = SVMClassifier(class_weight={names[0]: 2.0, names[1]: 2.0}).fit(X, y, WITHOUT)
+        assert not any("class_weight" in note for note in model.notes_)
+
+
+def test_a_search_over_folds_without_a_rare_class() -> None:
+    rows = np.r_[np.flatnonzero(Y < 2)[::2], np.flatnonzero(Y == 2)[:2]]
+    search = GridSearchCV(MulticlassSVM(), {"class_weight": [{1: 2.0, 2: 5.0}]}, cv=KFold(6), error_score="raise")
+    assert np.isfinite(search.fit(X[rows], Y[rows]).cv_results_["mean_test_score"]).all()

@@ -22,6 +22,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from maxmargin import OneClassSVM, SVMClassifier, SVMRegressor, load_model, save_model
 from maxmargin._kernel_machine import canonical
+from maxmargin._notes import tell_apart_by_nu
 from maxmargin.errors import DataError
 from maxmargin.solvers.kernel import automatic
 from maxmargin.status import Status
@@ -377,11 +378,41 @@ def test_a_sum_of_problems_has_converged_if_those_with_an_optimum_have() -> None
 def test_a_margin_of_rounding_is_none() -> None:
     """Where the optimum is 0 a threshold is one of rounding, and nothing is to be divided by it."""
     beta, thresholds = np.array([1e-9, -1e-9]), np.array([-1e-9, 1e-9])
-    with pytest.warns(UserWarning, match="the best margin is 0"):
-        assert canonical(beta, thresholds, 0.5, zero=True)[0] is beta
+    same, _, apart = canonical(beta, thresholds, zero=True)
+    assert same is beta
+    assert not apart
+    found, _, apart = canonical(beta, thresholds)
+    np.testing.assert_allclose(found, [1.0, -1.0])
+    assert apart
+
+
+@pytest.mark.parametrize(
+    ("multi_class", "which"),
+    [("ovo", "for 'a' against 'b'"), ("ovr", "for 'a' against the rest, for 'b' against the rest")],
+)
+def test_classes_that_no_margin_tells_apart_are_named_once(multi_class: str, which: str) -> None:
+    """Where the third class is far away; a fit of well-separated classes says nothing of the sort."""
+    rows = np.random.default_rng(0).normal(size=(30, 3))
+    data, y = np.r_[rows, rows, rows + 20.0], np.repeat(["a", "b", "c"], 30)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = SVMClassifier(kernel="linear", nu=0.5, multi_class=multi_class).fit(data, y)
+    said = (
+        f"with nu=0.5 the classes cannot be told apart {which}: the best margin is 0 there and all weights are about 0; "
+        "raise nu or use another kernel"
+    )
+    assert [str(each.message) for each in caught] == [said]
+    assert said in model.notes_
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        np.testing.assert_allclose(canonical(beta, thresholds, 0.5)[0], [1.0, -1.0])
+        again = model.fit(np.r_[rows, rows + 20.0, rows - 20.0], y)
+    assert not any("told apart" in note for note in again.notes_)
+
+
+def test_few_of_many_such_problems_are_named() -> None:
+    assert "apart for 0, for 1, for 2 and 2 more: the best margin is 0 there" in tell_apart_by_nu(
+        0.1, [f" for {k}" for k in range(5)]
+    )
 
 
 @pytest.mark.parametrize("options", [{}, {"loss": "logistic"}, {"solver": "interior_point"}, {"nu": 0.3}])

@@ -611,3 +611,23 @@ def test_the_data_of_a_path_are_looked_at_once(monkeypatch: pytest.MonkeyPatch, 
     looked.clear()
     SVMClassifierCV([0.1, 1.0], cv=2, kernel="rbf").fit(*SAME)
     assert sorted(looked) == ["about_contradictions", "extremes", "is_zero"]  # nobody reads those of the folds
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        *(
+            SVMClassifier(kernel=kernel, C=1e4)
+            for kernel in ("linear", "rbf", "poly", "cosine", "sigmoid", lambda a, b: a @ b.T)
+        ),
+        SVMClassifier(C=1e4, fit_intercept=False), SVMClassifier(C=1e4, penalize_intercept=True), MulticlassSVM(C=1e4),
+        MulticlassSVM(C=1e4, fit_intercept=False), MulticlassSVM(C=1e4, penalize_intercept=True),
+        SVMRegressor(C=1e4, kernel="poly"), SVMRegressor(C=1e4, fit_intercept=False), AUCClassifier(C=1e4),
+    ],
+)  # fmt: skip
+def test_all_constant_features_leave_no_advice(model: Any) -> None:
+    """A larger C or another kernel would tell no row from another."""
+    found = model.fit([[3.0]] * 6, [0, 1, 1, 1, 1, 0])
+    assert sum("all of the features have the same value in all rows:" in note for note in found.notes_) == 1
+    assert not any(word in note for note in found.notes_ for word in ("larger C", "kernel", "gamma"))
+    assert len(set(np.round(found.decision_function([[3.0]] * 6) if hasattr(found, "classes_") else [0.0], 12))) == 1
