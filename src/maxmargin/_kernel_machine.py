@@ -289,7 +289,7 @@ class KernelMachine(Machine):
                 nothing = [tell_zero_by_nu(float(self.nu))]
         seen = None if data is None else data.extremes
         if not isinstance(self.kernel, str):
-            return about_equal_rows(X, seen=seen) or nothing
+            return nothing if says_why_nothing(nothing) else about_equal_rows(X, seen=seen) or nothing
         if self.kernel == "precomputed":
             return nothing
         linear = self.kernel == "linear"
@@ -297,7 +297,9 @@ class KernelMachine(Machine):
         C = float(self.C) if linear and self.nu is None else None
         names = getattr(self, "feature_names_in_", None)
         notes = about_scales(X, names, shifts=shifts, C=C, kernel=self.kernel, seen=seen)
-        return notes if says_why_nothing(notes) else notes + nothing
+        if not says_why_nothing(notes):
+            return notes + nothing
+        return nothing if says_why_nothing(nothing) and not shifts else notes  # the kernel of 0 says more
 
     def _notes_on_classes(self, data: EncodedClasses) -> list[str]:
         """Notes on equal rows in different classes."""

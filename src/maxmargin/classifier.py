@@ -18,7 +18,7 @@ from ._class_labels import Classifier, ClassLabels, KnownLabels, classes_in, cla
 from ._estimator import check_sample_weight, undone_if_failed, warn_caller
 from ._kernel_machine import KernelMachine, bounded_together, canonical, dual_of, nu_for_classes, points_of
 from ._machine import as_begun, check_margin, check_switches, held_back, left_out
-from ._notes import HardMargin, tell_apart_by_nu, tell_hard_margin
+from ._notes import HardMargin, says_why_nothing, tell_apart_by_nu, tell_hard_margin
 from ._partial_fit import Streams, can_stream, classes_of, for_streams, numbers_among, stream_loss, used_rows
 from ._warm import EncodedClasses, End, Ends
 from .data._mapped_rows import rows_of
@@ -291,7 +291,8 @@ class SVMClassifier(Classifier, KernelMachine):
     def _notes(self, data: EncodedClasses, results: list[Result], changes: list[HardMargin | None]) -> list[str]:
         """What there is to say after a fit, of the data and of the answers."""
         notes = self._notes_on(data.X, data) + self._notes_on_classes(data) + data.notes
-        if together := self.__dict__.pop("_together", None):
+        together = self.__dict__.pop("_together", None)
+        if together and not says_why_nothing(notes):
             notes.append(together)
         notes += self._notes_on_zero(self._zeros(data, results), "tell the classes apart", notes)
         return notes + tell_hard_margin(changes)

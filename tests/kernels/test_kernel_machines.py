@@ -405,7 +405,7 @@ def test_classes_that_no_margin_tells_apart_are_named_once(multi_class: str, whi
     assert said in model.notes_
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        again = model.fit(np.r_[rows, rows + 20.0, rows - 20.0], y)
+        again = model.fit(np.r_[rows, rows + 20.0 * np.eye(3)[0], rows + 20.0 * np.eye(3)[1]], y)
     assert not any("told apart" in note for note in again.notes_)
 
 
