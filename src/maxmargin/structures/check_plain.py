@@ -45,7 +45,8 @@ _CLAIMS = (
         " (y_true seems to be ignored)",
     ),
 )  # fmt: skip
-# Without a list of outputs, argmaxes under so many more weights stand in for it.
+# Without a list of outputs, argmaxes under so many more weights stand in for it, and under those that favour so many
+# truths of other examples.
 _MORE_WEIGHTS = 20
 # Features and losses asked for twice may differ by so much: sums in another order.
 _ROUNDING = 1e-11
@@ -260,7 +261,7 @@ class PlainCheck:
         for w in random_weights(self.rng, _MORE_WEIGHTS, self.length, self.norm)[1:]:
             for augmented in (False, True):
                 yield self._found(i, w, augmented)
-        for _, y in self._truths(i):
+        for _, y in islice(self._truths(i), _MORE_WEIGHTS):
             index, value = self._features(i, y)
             w = np.zeros(self.length)
             w[index] = value
