@@ -112,18 +112,17 @@ def about_scales(
     if same := about_equal_rows(X, seen=(low, high, step), shifts=shifts):
         return same
     if sp.issparse(X):
-        scale = high.copy()
+        scale = high
     else:
         with np.errstate(over="ignore"):  # such features may still have to be refused
             scale = high - low if shifts else np.maximum(-low, high)
-    top = int(scale.argmax())
-    if not scale[top] > 0.0:
+    largest = float(scale.max())
+    if not largest > 0.0:
         return _about_constants(low == high, step, names) if shifts or sp.issparse(X) else []
-    scale[scale <= 0.0] = np.inf
-    bottom, largest = int(scale.argmin()), float(scale[top])
-    smallest = float(scale[bottom])
     notes = []
-    if largest / _UNLIKE >= smallest:
+    if ((scale > 0.0) & (scale <= largest / _UNLIKE)).any():
+        smallest = float(scale[scale > 0.0].min())
+        top, bottom = int(scale.argmax()), int((scale == smallest).argmax())
         effect = (
             "the penalty acts almost only on the weights of the small ones"
             if kernel == "linear"
@@ -149,7 +148,8 @@ def about_scales(
 def about_equal_rows(X: Any, *, seen: tuple[Reals, Reals, int] | None = None, shifts: bool = False) -> list[str]:
     """A note on features none of which tells a row from another, whatever the kernel; see :func:`about_scales`."""
     low, high, step = extremes(X) if seen is None else seen
-    if step > 1 or not len(low) or not (high == 0.0 if sp.issparse(X) else low == high).all():
+    differ = high.any() if sp.issparse(X) else (low != high).any()
+    if step > 1 or not len(low) or differ:
         return []
     effect = "they have no effect, and " if shifts or sp.issparse(X) else ""
     return [f"all of {_ALL_CONSTANT}: {effect}every row has the same score"]
