@@ -25,19 +25,14 @@ def checked_rows(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
     Raises
     ------
     DataError
-        Where rows are text throughout; where an entry is masked, a word, a date, complex, NaN or infinite: names the
-        row and the column; for a damaged sparse matrix.
+        Where an entry is masked, a word, a date, complex, NaN or infinite: names the row and the
+        column; for a damaged sparse matrix.
     TypeError
         Where an entry is another object: names the row and the column.
     ValueError
         As scikit-learn's.
     """
     check_rows(X)
-    if (text := _type_of_text(X)) and _first_word(X) is None:  # of which NumPy makes numbers where it is told a type
-        raise DataError(
-            f"{type(estimator).__name__}: X holds text ({text}), though it may spell numbers: give numbers, as "
-            "np.asarray(X).astype(float) makes them of it"
-        )
     try:
         checked = validate_data(estimator, X, *y, **options)
         if (checked[0] if y else checked).dtype == object:  # which dtype="numeric" lets through in lists and frames
@@ -109,18 +104,6 @@ def _first_object(X: Any) -> tuple[int, int, Any] | None:
             if not (is_real(entry) or isinstance(entry, str) or entry is None or type(entry).__name__ == "NAType"):
                 return row, column, entry
     return None
-
-
-def _type_of_text(X: Any) -> str:
-    """The type of rows that are text or bytes throughout; nothing for others."""
-    if isinstance(X, list | tuple) and X and isinstance(X[0], list | tuple):
-        if not any(isinstance(entry, str | bytes) for entry in X[0]):
-            return ""
-        try:
-            X = np.asarray(X)
-        except ValueError:  # of several lengths
-            return ""
-    return str(X.dtype) if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "US" else ""
 
 
 def _first_word(X: Any) -> tuple[int, int, str] | None:

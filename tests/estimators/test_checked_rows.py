@@ -123,15 +123,3 @@ def test_scores_of_a_path_that_overflow_are_refused() -> None:
     path = svm_path(X, Y, 3)
     with pytest.raises(DataError, match="the values of row 1 are too large to compute its score"):
         path.predict(np.vstack([X[:1], np.full((1, 4), 1.7e308) * np.sign(path.coef_[-1])]))
-
-
-@pytest.mark.parametrize("name", MACHINES)
-def test_numbers_that_are_text_throughout_are_refused_by_every_machine(name: str) -> None:
-    model = clone(MACHINES[name])
-    text = X.round(3).astype(str)
-    for rows in (text, text.astype("S"), text.tolist()):
-        with pytest.raises(DataError, match=r"X holds text \([<|]U\d+|X holds text \(\|S\d+\)"):
-            model.fit(rows, Y)
-    model.fit(text.astype(float), Y)
-    with pytest.raises(DataError, match="X holds text"):
-        model.predict(text)
