@@ -160,17 +160,22 @@ class ClassLabels:
         labels = self.used(checked, used)
         classes = every if weight is None and labels is checked else np.unique(labels[used])
         names = self.names(classes)
-        has = "y has"
+        zeros = ""
         if len(classes) < 2 <= len(every):
-            given = {"sample_weight": sample_weight is not None, "class_weight": isinstance(self.class_weight, dict)}
-            has = f"weights of 0 ({' and '.join(name for name, some in given.items() if some)}) leave"
+            given = {
+                "sample_weight": sample_weight is not None and not np.asarray(sample_weight, np.float64).all(),
+                "class_weight": isinstance(self.class_weight, dict) and 0 in self.class_weight.values(),
+            }
+            zeros = f"weights of 0 ({' and '.join(name for name, some in given.items() if some)})"
         if binary and len(classes) != 2:
             shown = ", ".join(repr(label) for label in names[:5].tolist()) + (", ..." if len(classes) > 5 else "")
+            out = f" without the rows that {zeros} leave out" if zeros else ""
+            kind = "class" if len(classes) < 2 else "classes"
             raise DataError(
-                f"{name}: {has} {len(classes)} {'classes' if len(classes) > 1 else 'class'} ({shown}). Only binary "
-                "classification is supported."
+                f"{name}: y has {len(classes)} {kind} ({shown}){out}. Only binary classification is supported."
             )
         if len(classes) < 2:
+            has = f"{zeros} leave" if zeros else "y has"
             raise DataError(f"{name} needs at least two classes; {has} one class only: {names.tolist()[0]!r}")
         number = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
         absent = absent_classes(self.class_weight, labels)
@@ -241,7 +246,17 @@ class KnownLabels:
     def weights(
         self, class_weight: Any, number: Ints, sample_weight: NDArray[np.float64] | None
     ) -> NDArray[np.float64] | None:
-        """Weights of rows with these :meth:`numbers`, the factors of their classes in them."""
+        """Weights of rows with these :meth:`numbers`, the factors of their classes in them.
+
+        Raises
+        ------
+        DataError
+            For bad factors, and for a class that will never come.
+        """
+        if isinstance(class_weight, dict):
+            for label in class_weight:
+                if label not in self._index.number:
+                    raise DataError(f"class_weight names the class {label!r}, which is not in y, nor among classes")
         factors = self.factors(class_weight, number, np.ones(len(number), np.bool_))
         if factors is None:
             return sample_weight

@@ -5,8 +5,11 @@ For machines with structured outputs see :mod:`maxmargin.solvers.structured_stre
 
 from __future__ import annotations
 
+import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from copy import deepcopy
 from functools import update_wrapper, wraps
 from types import MethodType
 from typing import Any
@@ -103,14 +106,17 @@ class Streams:
         """That of a machine with structured outputs."""
         from .solvers.structured_stream import StructuredStream
 
-        return cls(estimator, [StructuredStream(n_weights, float(estimator.C))])
+        intercepts = getattr(estimator, "_stream_intercepts", {})
+        return cls(estimator, [StructuredStream(n_weights, float(estimator.C), **intercepts)])
 
-    def take_examples(self, estimator: Any, oracle: Any, weight: Reals, at: int = 0) -> None:
+    def take_examples(
+        self, estimator: Any, oracle: Any, weight: Reals, at: int = 0, squares: Reals | None = None
+    ) -> None:
         """The next piece of a machine with structured outputs, see :mod:`maxmargin.solvers.structured_stream`."""
         stream: Any = self.each[0]
         before = stream.seen
         with self.piece(estimator, int(np.count_nonzero(weight)), lambda: stream.seen - before):
-            stream.take_examples(oracle, weight, at)
+            stream.take_examples(oracle, weight, at, squares)
 
     def check(self, estimator: Any) -> None:
         """Refuse parameters that were changed while the stream went on."""
@@ -147,9 +153,10 @@ class Streams:
         finally:
             count = n_rows if whole else taken()
             if whole or count:
-                estimator._streams = self
-                estimator._take_weights(self)
-                self.take_over(estimator, count)
+                with _uncut():
+                    estimator._streams = self
+                    estimator._take_weights(self)
+                    self.take_over(estimator, count)
 
     def take_over(self, estimator: Any, n_rows: int) -> None:
         """What the estimator says of itself after a piece of so many rows that count; a fit before is forgotten."""
@@ -213,7 +220,27 @@ def _parameters(estimator: Any) -> dict[str, Any]:
         "structure", "C", "loss", "epsilon", "multi_class", "fit_intercept", "penalize_intercept", "intercept_scaling",
         "label_weight", "forbidden",
     )  # fmt: skip
-    return {name: getattr(estimator, name) for name in names if hasattr(estimator, name)}
+    found = {name: getattr(estimator, name) for name in names if hasattr(estimator, name)}
+    # what can be changed in place is to be seen as changed
+    changeable = (dict, list, set, np.ndarray)
+    return {name: deepcopy(value) if isinstance(value, changeable) else value for name, value in found.items()}
+
+
+@contextmanager
+def _uncut() -> Iterator[None]:
+    """What Ctrl-C must not cut in two: it is served afterwards."""
+    known = signal.getsignal(signal.SIGINT) is not None  # None: a handler that Python cannot put back
+    if threading.current_thread() is not threading.main_thread() or not known:
+        yield
+        return
+    pressed: list[tuple[int, Any]] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: pressed.append((number, frame)))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if pressed and callable(before):
+            before(*pressed[0])
 
 
 def _same(value: Any, other: Any) -> bool:

@@ -64,12 +64,6 @@ def _can_stream(estimator: MulticlassSVM) -> bool:
     """Whether there is a ``partial_fit``; an AttributeError says why not."""
     check_stream_solver(estimator)
     check_stream_weight(estimator)
-    penalized = estimator.penalize_intercept
-    if estimator.fit_intercept and isinstance(penalized, bool | np.bool_) and not penalized:
-        raise AttributeError(
-            f"{type(estimator).__name__}: partial_fit has penalised intercepts alone: penalize_intercept must be True "
-            "or None, not False"
-        )
     return True
 
 
@@ -87,7 +81,7 @@ class MulticlassSVM(Classifier, MarginEstimator):
         ``loss[true, predicted]``, rows and columns in the order of ``classes_``; or ``loss(true, predicted)`` of two
         labels, a number of at least 0, and 0 for equal ones: the fit asks for it once for every pair. A callable stays
         the parameter that it is, which a model file refuses: predictions need no loss, so
-        ``set_params(loss="zero_one")`` before saving.
+        ``set_params(loss="zero_one")`` before saving. (A stream goes on with the loss it has: to save one give a matrix.)
     fit_intercept : bool, default=True
         Learn an intercept ``b_k`` for each class.
     penalize_intercept : bool or None, default=None
@@ -95,7 +89,7 @@ class MulticlassSVM(Classifier, MarginEstimator):
         changes nothing); that takes ``solver="auto"``, ``"coordinate_ascent"``, ``"interior_point"`` or
         ``"block_ascent"``. True: they are the weights of a constant feature, penalised like the others, as LIBLINEAR
         does with ``-B 1``; all solvers can. None: free with the solvers that can, penalised with those of structured
-        machines, and ``notes_`` says so; penalised in :meth:`partial_fit`.
+        machines, and ``notes_`` says so; free in :meth:`partial_fit`.
     intercept_scaling : float, default=1.0
         Of penalised intercepts alone: value of the constant feature; larger values penalise them less.
     class_weight : dict, "balanced" or None, default=None
@@ -311,9 +305,10 @@ class MulticlassSVM(Classifier, MarginEstimator):
         """Learn from the next piece of a stream, visiting each row once, in the order given.
 
         After ``n`` rows in all, of any number of calls, the objective is that of :meth:`fit` for these rows with the
-        same ``C`` and with intercepts that are penalised (or none); in random order the weights come near its minimum
-        as fast as ``1 / sqrt(n)``, see :mod:`maxmargin.solvers.structured_stream`. They are the same to the last bit
-        whatever the pieces are. There is no ``certificate_``: it would need the rows that are gone. A :meth:`fit`
+        same ``C``; intercepts are free unless ``penalize_intercept=True``. In random order the weights come near its
+        minimum as fast as ``1 / sqrt(n)``, the sooner the more alike the sizes of the features and the nearer these are
+        to 0, see :mod:`maxmargin.solvers.structured_stream`. They are the same to the last bit whatever the pieces are.
+        There is no ``certificate_``: it would need the rows that are gone. A :meth:`fit`
         before is forgotten, and a later one forgets the stream. ``solver`` must be ``"auto"`` or ``"subgradient"``;
         ``tol``, the limits, ``random_state``, ``warm_start``, ``verbose`` and ``callback`` play no part. A model file
         keeps all that the next call needs.
@@ -339,15 +334,15 @@ class MulticlassSVM(Classifier, MarginEstimator):
         ValueError
             For invalid parameters or data, and for parameters changed between two calls.
         RuledOutError
-            With another solver, ``penalize_intercept=False`` and ``class_weight="balanced"``: there is no such method
-            then.
+            With another solver and ``class_weight="balanced"``: there is no such method then.
         KeyboardInterrupt
             After Ctrl-C, when the piece has been used in part.
         """
         from .solvers.compiled_oracle import CompiledOracle
+        from .solvers.linear.rows import Rows
 
         self._check_parameters()
-        self._check_intercept_parameters()
+        self._check_intercept_parameters(free=self._stream_intercepts["intercept"] == "free")
         streams: Streams | None = vars(self).get("_streams")
         if streams is not None:
             streams.check(self)
@@ -362,15 +357,25 @@ class MulticlassSVM(Classifier, MarginEstimator):
         structure = self._structure(known)
         X, order, weight = used_rows(self, _canonical(X), weight)
         self.classes_ = known
-        encoded: Encoded = structure.encode(_with_constant(X, self._stream_constant), number[order])
+        constant = self._stream_intercepts["constant"]
+        encoded: Encoded = structure.encode(_with_constant(X, constant), number[order])
         if streams is None:
             streams = Streams.of_structure(self, encoded.n_weights)
-        streams.take_examples(self, CompiledOracle(structure, encoded), weight)
+        oracle = CompiledOracle(structure, encoded)
+        streams.take_examples(self, oracle, weight, squares=Rows(X).squared_norms)
         return self
 
     @property
-    def _stream_constant(self) -> float:
-        return float(self.intercept_scaling) if self.fit_intercept else 0.0
+    def _stream_intercepts(self) -> dict[str, Any]:
+        """What a stream has for intercepts, see :class:`~.solvers.structured_stream.StructuredStream`."""
+        if not self.fit_intercept:
+            return {"intercept": "none", "n_intercepts": 0, "constant": 0.0}
+        penalized = bool(self.penalize_intercept)
+        return {
+            "intercept": "penalized" if penalized else "free",
+            "n_intercepts": len(getattr(self, "classes_", ())),
+            "constant": float(self.intercept_scaling) if penalized else 1.0,
+        }
 
     @property
     def _n_weights(self) -> int:
@@ -379,7 +384,7 @@ class MulticlassSVM(Classifier, MarginEstimator):
 
     def _take_weights(self, streams: Streams) -> None:
         """Those of the stream."""
-        self._set_weights(streams.each[0].weights(), len(self.classes_), self._stream_constant)
+        self._set_weights(streams.each[0].weights(), len(self.classes_), self._stream_intercepts["constant"])
 
     def _structure(self, names: NDArray[Any]) -> Any:
         """The structure that the parameters state, for these classes."""
@@ -404,7 +409,7 @@ class MulticlassSVM(Classifier, MarginEstimator):
             return False
         return self.penalize_intercept is not None or _by_rows(self.solver)
 
-    def _check_intercept_parameters(self) -> None:
+    def _check_intercept_parameters(self, *, free: bool) -> None:
         check_number(self, "intercept_scaling", low=0.0, low_allowed=False)
         if not 1.0 / LARGEST <= float(self.intercept_scaling) <= LARGEST:
             raise ValueError(
@@ -417,21 +422,22 @@ class MulticlassSVM(Classifier, MarginEstimator):
             )
         if self.penalize_intercept and not self.fit_intercept:
             raise ValueError("MulticlassSVM: penalize_intercept=True needs fit_intercept=True")
+        if free and self.intercept_scaling != 1:
+            raise ValueError(
+                f"MulticlassSVM: intercept_scaling={self.intercept_scaling!r} needs penalize_intercept=True: free "
+                "intercepts have no scale"
+            )
 
     def _check_intercept(self, solver: Any) -> bool:
         """Check what there is to the intercept; returns whether the solver is one by rows."""
-        self._check_intercept_parameters()
+        self._check_intercept_parameters(free=False)
         by_rows = _by_rows(solver)
         if self._free and not by_rows:
             raise ValueError(
                 f"MulticlassSVM: solver={solver.name!r} has no free intercept: set penalize_intercept=True, or take "
                 "solver='auto', 'coordinate_ascent', 'interior_point' or 'block_ascent'"
             )
-        if self._free and self.intercept_scaling != 1:
-            raise ValueError(
-                f"MulticlassSVM: intercept_scaling={self.intercept_scaling!r} needs penalize_intercept=True: free "
-                "intercepts have no scale"
-            )
+        self._check_intercept_parameters(free=self._free)
         return by_rows
 
     def _times(self, weight: NDArray[np.float64], wanted: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -73,7 +73,7 @@ class SequenceSVM(MarginEstimator):
         rows and columns in the order of ``classes_``; or the sum of ``loss(true, predicted)`` of two labels, a number
         of at least 0, and 0 for equal ones: the fit asks for it once for every pair. A callable stays the parameter
         that it is, which a model file refuses: predictions need no loss, so ``set_params(loss="hamming")`` before
-        saving.
+        saving. (A stream goes on with the loss it has: to save one give a matrix.)
     label_weight : dict, optional
         Factors on the loss of the tokens whose true label is the key (1 for labels not named).
     forbidden : list of (label, label) or {"iob2", "bioes"}, optional
@@ -291,7 +291,7 @@ class SequenceSVM(MarginEstimator):
         before = (None, None) if streams is None else (self._index, self.n_dense_)
         tokens, index, y, weight, numbers = self._training_data(X, y, sample_weight, *before)
         flat = known_numbers(y, numbers, names)
-        structure = self._structure(names)
+        structure = self._structure(names, unknown="which is not among labels")
         check_smallest(structure.costs, "loss" if self.label_weight is None else "loss times label_weight")
         check_stream_costs(self, weight[weight > 0.0])
         oracle = CompiledOracle(structure, structure.encode(tokens, _split(flat, tokens.start)))
@@ -427,7 +427,9 @@ class SequenceSVM(MarginEstimator):
                 raise
             return replace(result, certificate=replace(result.certificate, status=Status.INTERRUPTED)), rounds
 
-    def _structure(self, labels: LabelIndex, masks: dict[str, Any] | None = None) -> Any:
+    def _structure(
+        self, labels: LabelIndex, masks: dict[str, Any] | None = None, unknown: str = "which is not in y"
+    ) -> Any:
         """The structure that the parameters state; with ``masks`` that of a fitted model, which needs no loss."""
         from .structures.sequence import Sequence as Structure
 
@@ -454,11 +456,11 @@ class SequenceSVM(MarginEstimator):
                 raise DataError(f"the cost matrix has shape {costs.shape}; it needs {(n, n)} for {n} labels")
             for label, factor in self.label_weight.items():
                 if label not in labels.number:
-                    raise DataError(f"label_weight names the label {label!r}, which is not in y")
+                    raise DataError(f"label_weight names the label {label!r}, {unknown}")
                 with np.errstate(over="ignore"):  # refused below, or by the structure
                     costs[labels.number[label]] *= factor
         check_largest(costs, "loss times label_weight")
-        structure = Structure(n, normalize=normalize, costs=costs, **transition_masks(self.forbidden, labels))
+        structure = Structure(n, normalize=normalize, costs=costs, **transition_masks(self.forbidden, labels, unknown))
         structure.label_names = labels.labels
         return structure
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -35,10 +36,12 @@ def learn(model: Any, X: Any, y: Any, pieces: int = 1, weight: Any = None) -> An
 
 
 def objective(model: Any, X: Any, y: Any, costs: Any, weight: Any = 1.0) -> float:
-    """``1/2 |w|^2 + C sum_i s_i xi_i`` by definition, with penalised intercepts."""
+    """``1/2 |w|^2 + C sum_i s_i xi_i`` by definition, with intercepts that are penalised where that is asked for."""
     scores = X @ model.coef_.T + model.intercept_
     slack = (scores + costs[y]).max(1) - scores[np.arange(len(y)), y]
-    square = (model.coef_**2).sum() + (model.intercept_**2).sum() / model.intercept_scaling**2
+    square = (model.coef_**2).sum()
+    if model.penalize_intercept:
+        square += (model.intercept_**2).sum() / model.intercept_scaling**2
     return float(0.5 * square + model.C * np.sum(weight * slack))
 
 
@@ -48,7 +51,16 @@ def same(one: Any, other: Any) -> None:
     assert one.n_samples_seen_ == other.n_samples_seen_
 
 
-@pytest.mark.parametrize("options", [{}, dict(loss=COSTS), dict(fit_intercept=False), dict(intercept_scaling=3.0)])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        dict(loss=COSTS),
+        dict(fit_intercept=False),
+        dict(penalize_intercept=True),
+        dict(penalize_intercept=True, intercept_scaling=3.0),
+    ],
+)
 def test_a_long_stream_comes_near_the_optimum_of_a_fit(options: Any) -> None:
     """The excess, relative to the objective, falls as the root of the length or faster."""
     X, y = rows(20_000)
@@ -57,7 +69,7 @@ def test_a_long_stream_comes_near_the_optimum_of_a_fit(options: Any) -> None:
         excess = []
         for n in (500, 20_000):
             model = learn(MulticlassSVM(C=C, **options), X[:n], y[:n], 10)
-            exact = clone(model).set_params(penalize_intercept=model.fit_intercept, tol=1e-5, solver="interior_point")
+            exact = clone(model).set_params(tol=1e-5, solver="interior_point")
             excess.append(objective(model, X[:n], y[:n], costs) / exact.fit(X[:n], y[:n]).certificate_.dual - 1.0)
         assert 0.0 < excess[1] < excess[0] / 4.0, (C, excess)
         assert excess[0] < 0.06, (C, excess)
@@ -73,6 +85,47 @@ def test_neither_the_unit_of_features_nor_that_of_costs_matters(unit: float) -> 
     costs = learn(MulticlassSVM(C=0.1 * unit, fit_intercept=False, loss=unit * COSTS), X, y, 3)
     np.testing.assert_allclose(features.coef_ * unit, plain.coef_, rtol=1e-7)
     np.testing.assert_allclose(costs.coef_ / unit, plain.coef_, rtol=1e-7)
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e-2, 1e3])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+def test_intercepts_do_not_depend_on_the_unit_of_the_features(unit: float, form: Any) -> None:
+    X, y = rows(600)
+    y = np.where(np.arange(600) % 3 == 0, 0, y)  # classes of other sizes
+    plain = learn(MulticlassSVM(C=0.1), form(X), y, 3)
+    other = learn(MulticlassSVM(C=0.1 / unit**2), form(unit * X), y, 3)
+    assert np.abs(plain.intercept_).max() > 0.1
+    np.testing.assert_allclose(other.coef_ * unit, plain.coef_, rtol=1e-6)
+    np.testing.assert_allclose(other.intercept_, plain.intercept_, rtol=1e-6)
+    assert other.score(unit * X, y) == plain.score(X, y)
+
+
+def test_ctrl_c_after_the_last_step_of_a_piece_is_served_when_all_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = rows(300)
+    model, forget = MulticlassSVM(), MulticlassSVM._forget
+
+    def pressed(self: Any, *names: str) -> None:
+        monkeypatch.setattr(MulticlassSVM, "_forget", forget)
+        signal.raise_signal(signal.SIGINT)
+        forget(self, *names)
+
+    monkeypatch.setattr(MulticlassSVM, "_forget", pressed)
+    with pytest.raises(KeyboardInterrupt):
+        model.partial_fit(X, y, [0, 1, 2])
+    assert model.n_samples_seen_ == 300
+    same(model, learn(MulticlassSVM(), X, y))
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_what_is_changed_in_place_is_seen_as_changed() -> None:
+    X, y = rows(60)
+    costs = COSTS.copy()
+    model = MulticlassSVM(loss=costs).partial_fit(X, y, [0, 1, 2])
+    costs *= 2.0
+    with pytest.raises(ValueError, match="loss is .* and was .* when this stream began"):
+        model.partial_fit(X, y)
+    model.set_params(loss=COSTS.copy()).partial_fit(X, y)
+    assert model.n_samples_seen_ == 120
 
 
 def test_the_pieces_make_no_difference_at_all() -> None:
@@ -161,7 +214,6 @@ def test_it_holds_no_data() -> None:
         (dict(solver="coordinate_ascent"), "solver must be 'auto' or 'subgradient', not 'coordinate_ascent'"),
         (dict(solver="pegasos"), "a step of Pegasos needs the number of all rows"),
         (dict(class_weight="balanced"), "cannot count the classes of a whole stream: class_weight must be a dict"),
-        (dict(penalize_intercept=False), "partial_fit has penalised intercepts alone: penalize_intercept must be True"),
     ],
 )
 def test_what_rules_a_stream_out_leaves_no_partial_fit(options: Any, message: str) -> None:
@@ -187,6 +239,7 @@ def test_free_intercepts_without_intercepts_rule_nothing_out() -> None:
         (dict(loss=np.ones((3, 3))), "the cost of predicting the true label must be 0"),
         (dict(penalize_intercept="no"), "penalize_intercept must be True, False or None"),
         (dict(intercept_scaling=0.0), "intercept_scaling must be"),
+        (dict(intercept_scaling=2.0), "needs penalize_intercept=True: free intercepts have no scale"),
         (dict(class_weight={7: 1.0}), "class_weight names the class 7"),
         (dict(C=1e200), "too large to compute with"),
     ],
@@ -285,6 +338,6 @@ def test_figures_that_no_stream_has_are_refused() -> None:
     stream = StructuredStream(4, 1.0)
     figures = np.array(stream.first_figures)
     stream.go_on_from(0, np.zeros(4), np.zeros(4), figures)
-    for at, wrong in ((0, -1.0), (6, 0.0), (7, 0.0), (8, -1.0), (9, 0.0)):
-        with pytest.raises(ValueError, match="that no (rows|steps) have"):
-            stream.go_on_from(0, np.zeros(4), np.zeros(4), np.where(np.arange(10) == at, wrong, figures))
+    for at, wrong in ((0, -1.0), (6, 0.0), (7, -1.0), (8, np.nan), (9, 0.0), (10, -1.0), (11, 0.0)):
+        with pytest.raises(ValueError, match="that no (rows|steps|examples) have"):
+            stream.go_on_from(0, np.zeros(4), np.zeros(4), np.where(np.arange(12) == at, wrong, figures))

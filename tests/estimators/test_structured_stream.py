@@ -158,6 +158,6 @@ def test_a_file_that_no_stream_has_written_is_refused(tmp_path: Path) -> None:
         path = tampered(model, tmp_path / "model", set_array(f"stream_{name}", np.ones(shape)))
         with pytest.raises(ModelFileError, match=f"do not fit together: ValueError {name} of shape"):
             load_model(path, structure=Multiclass(3))
-    path = tampered(model, tmp_path / "model", set_array("stream_figures", np.append(np.ones(9), 0.0)[None]))
+    path = tampered(model, tmp_path / "model", set_array("stream_figures", np.append(np.ones(11), 0.0)[None]))
     with pytest.raises(ModelFileError, match="factors of weights that no steps have"):
         load_model(path, structure=Multiclass(3))

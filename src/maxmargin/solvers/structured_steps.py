@@ -6,6 +6,8 @@ are those of :mod:`~maxmargin.solvers.scaled_weights`, so that no step moves all
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import types
 from numpy.typing import NDArray
@@ -18,7 +20,7 @@ from .compiled_oracle import CompiledOracle
 from .objective import Objective
 from .oracle import Oracle
 from .planes import write_difference
-from .scaled_weights import SCALE, TAKEN, ScaledWeights, move
+from .scaled_weights import MEAN_U, MEAN_Z, SCALE, TAKEN, ScaledWeights, move
 
 __all__ = ["NEAR", "StructuredSteps", "squares_of_truths"]
 
@@ -40,18 +42,35 @@ def _longer(keys, values, at, size):
     return more_keys, more_values
 
 
+@compiled
+def _apart(keys, values, n, factor, stride, first, u, z, state):
+    """What makes a step of all weights one that from ``first`` on has another factor and stride: so many times those.
+
+    The mean stays as it is.
+    """
+    for q in range(n):
+        if keys[q] >= first:
+            values[q] *= stride
+    back = state[MEAN_U] / state[MEAN_Z] if len(z) > 0 else 0.0
+    for k in range(first, len(u)):
+        push = (factor - 1.0) * u[k]
+        u[k] += push
+        if len(z) > 0:
+            z[k] -= push * back
+
+
 @kernel(
     lambda: types.int64(
         signatures().potentials, signatures().augment, signatures().decode, signatures().parts, signatures().loss,
         signatures().features, signatures().pack, array(types.float64), array(types.int64), types.int64,
-        array(types.float64, 2), types.float64, types.boolean, array(types.int64),
+        array(types.float64, 2), types.float64, types.int64, types.boolean, array(types.int64),
         array(types.float64), array(types.int32), array(types.int32), array(types.int32), array(types.float64),
         array(types.float64), array(types.float64), array(types.float64),
     )
 )  # fmt: skip
 def structured_steps(
-    potentials, augment, decode, parts, loss, features, pack, c, order, size, plan, radius, exact, sizes, theta, out,
-    out_parts, true_parts, u, z, a, state,
+    potentials, augment, decode, parts, loss, features, pack, c, order, size, plan, radius, n_apart, exact, sizes,
+    theta, out, out_parts, true_parts, u, z, a, state,
 ):  # fmt: skip
     """One step for every ``size`` examples of ``order``; ``a`` takes up their planes, slopes and last the offset.
 
@@ -117,6 +136,8 @@ def structured_steps(
             at += n
             offset += c[i] * delta
         factor, stride, share = plan[step, 0], plan[step, 1], plan[step, 4]
+        if n_apart > 0:
+            _apart(keys, values, at, plan[step, 2] / factor, plan[step, 3] / stride, len(u) - n_apart, u, z, state)
         move(keys, values, at, factor, stride, share, radius, u, z, a, state)
         a[len(u)] += offset
         state[TAKEN] += 1.0
@@ -165,6 +186,8 @@ class StructuredSteps(ScaledWeights):
         Where to begin.
     averaged, radius, mean
         As of :class:`~.scaled_weights.ScaledWeights`.
+    n_apart : int
+        How many of the last weights have factors and strides of their own, the third and fourth column of a plan.
 
     Attributes
     ----------
@@ -173,6 +196,10 @@ class StructuredSteps(ScaledWeights):
     """
 
     a: Reals
+
+    def __init__(self, w: Reals, *, n_apart: int = 0, **options: Any) -> None:
+        super().__init__(w, **options)
+        self.n_apart = n_apart
 
     def turn_to(self, objective: Objective) -> None:
         """The problem whose examples are visited from now on; takes the steps that the kernel leaves to Python."""
@@ -196,7 +223,7 @@ class StructuredSteps(ScaledWeights):
             with oracle.telling(self.u, rest):  # the weights but for their factor, which does not matter to a fault
                 done += structured_steps(
                     oracle.potentials, oracle.augment, oracle.decode, oracle.parts, oracle.loss, oracle.features,
-                    oracle.pack, task.c, rest, size, plan[done:], self.radius, oracle.exact, oracle.sizes,
+                    oracle.pack, task.c, rest, size, plan[done:], self.radius, self.n_apart, oracle.exact, oracle.sizes,
                     *room.all, self.u, self.z, self.a, self.state,
                 )  # fmt: skip
                 room.check()
@@ -204,12 +231,19 @@ class StructuredSteps(ScaledWeights):
                 self.step(order[done * size : (done + 1) * size], *plan[done])
                 done += 1
 
-    def step(self, examples: Ints, factor: float, stride: float, _: float, __: float, share: float) -> None:
+    def step(
+        self, examples: Ints, factor: float, stride: float, factor_apart: float, stride_apart: float, share: float
+    ) -> None:
         """One step in Python, of structures of either kind, which refuses what is no loss or no maximum."""
         self.settle()  # then the weights are u, and their mean is z
         slope = self.objective.slope_of(self.u, examples, self.a)
-        self.u *= factor
-        self.u -= stride * slope
+        first = len(self.u) - self.n_apart
+        for part, shrunk, length in (
+            (slice(0, first), factor, stride),
+            (slice(first, None), factor_apart, stride_apart),
+        ):
+            self.u[part] *= shrunk
+            self.u[part] -= length * slope[part]
         square = inner(self.u, self.u)
         if square > self.radius**2:
             self.u *= self.radius / np.sqrt(square)

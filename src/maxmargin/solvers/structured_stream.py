@@ -9,7 +9,9 @@ examples met, each found by one loss-augmented decoding at the weights ``w_i`` (
 where attributes do not repeat. With twice as much, streams of several classes came nearer to the optimum where rows
 have few features, and less near where they have tens; streams of sequences came less near.) There ``e`` is the root
 mean square of the largest losses of the first 64 examples that can have one, which are decoded once more for that, at
-weights of 0. So the features may have any unit, and so may the losses.
+weights of 0. So the features may have any unit, all of them together, and so may the losses. Intercepts of several
+classes, the weights of a constant feature, have their own ``beta_n`` with eight times its square for ``|x_i|^2``:
+beside features of another size one for both had hardly moved the smaller.
 
 The weights stay as the steps keep them, products with factors that are put off, also between two pieces and in a file:
 they are the same to the last bit whatever the pieces are.
@@ -33,6 +35,8 @@ from .structured_steps import StructuredSteps
 __all__ = ["StructuredStream"]
 
 Reals = NDArray[np.float64]
+# of the square of the constant feature (measured: less near with 1 and 2, and from 4 to 16 much the same)
+_OF_CONSTANT = 8.0
 _LOOKED_AT = 64  # examples that tell the size of the losses
 _FACTORS = [SCALE, MEAN_U, MEAN_Z]
 
@@ -44,22 +48,37 @@ class StructuredStream(Stream):
     ----------
     n_weights : int
     C : float
+    intercept : {"free", "penalized", "none"}
+    n_intercepts : int
+        How many of the last weights they are.
+    constant : float
+        Value of the feature that they belong to.
     """
 
     unit = "example"
-    first_figures = (*Stream.first_figures, 1.0, 0.0, 1.0)
+    first_figures = (*Stream.first_figures, 0.0, 0.0, 1.0, 0.0, 1.0)
 
-    def __init__(self, n_weights: int, C: float) -> None:
-        super().__init__(n_weights, C, "none")
+    def __init__(
+        self, n_weights: int, C: float, intercept: str = "none", n_intercepts: int = 0, constant: float = 0.0
+    ) -> None:
+        self.n_intercepts, self.constant = n_intercepts, constant
+        super().__init__(n_weights, C, intercept)
+
+    @property
+    def n_weights(self) -> int:
+        """Number of weights, the intercepts included."""
+        return self.d
 
     def state(self) -> tuple[int, Reals, Reals, Reals]:
-        """All it goes on from, as of :class:`~.linear.stream.Stream`, with three figures more.
+        """All it goes on from, as of :class:`~.linear.stream.Stream`, with five figures more.
 
-        These are the factors of :mod:`~maxmargin.solvers.scaled_weights`: what stands in the place of the last weights
-        and of their mean are the vectors that they belong to.
+        These are the number of examples that told the size of the losses and the sum of its squares, and the factors of
+        :mod:`~maxmargin.solvers.scaled_weights`: what stands in the place of the last weights and of their mean are the
+        vectors that they belong to.
         """
         steps: StructuredSteps = self.steps
-        return self.seen, steps.u.copy(), steps.z.copy(), np.append(self._figures(), steps.state[_FACTORS])
+        figures = np.concatenate([self._figures(), self._looked, steps.state[_FACTORS]])
+        return self.seen, steps.u.copy(), steps.z.copy(), figures
 
     def go_on_from(self, seen: int, last: Reals, mean: Reals, figures: Reals) -> None:
         """Take over what :meth:`state` gave.
@@ -69,11 +88,14 @@ class StructuredStream(Stream):
         ValueError
             For figures that no examples have.
         """
-        own, factors = np.split(figures, [len(Stream.first_figures)])
+        own, looked, factors = np.split(figures, [len(Stream.first_figures), len(figures) - len(_FACTORS)])
         if not (factors >= 0.0).all() or 0.0 in factors[[0, 2]]:
             raise ValueError("factors of weights that no steps have")
+        if not (looked >= 0.0).all():
+            raise ValueError("figures of losses that no examples have")
         super().go_on_from(seen, last, mean, own)
-        self.steps = StructuredSteps(last, averaged=True, mean=mean)
+        self._looked = looked.copy()
+        self.steps = StructuredSteps(last, n_apart=self.n_intercepts, averaged=True, mean=mean)
         self.steps.state[_FACTORS] = factors
 
     def weights(self) -> Reals:
@@ -81,7 +103,7 @@ class StructuredStream(Stream):
         state = self.steps.state
         return np.asarray(state[MEAN_U] * self.steps.u + state[MEAN_Z] * self.steps.z)
 
-    def take_examples(self, oracle: Oracle, weight: Reals, at: int = 0) -> None:
+    def take_examples(self, oracle: Oracle, weight: Reals, at: int = 0, squares: Reals | None = None) -> None:
         """One step for each example of positive weight in turn.
 
         What fails leaves the stream as it was; after Ctrl-C it is that of the examples before.
@@ -94,10 +116,14 @@ class StructuredStream(Stream):
             ``s_i``.
         at : int
             Where new weights stand, one after another.
+        squares : float64 array of shape (n_examples,), optional
+            ``|phi(x_i, y_i)|^2`` without the constant feature, where they are at hand.
         """
         task = Task(oracle, 1.0, weight, np.flatnonzero(weight > 0.0), np.random.default_rng(0), 0.0)
         order = task.examples
-        plan, keep = self._plan(self._loads(task), np.zeros((2, len(order))), scaled=True)
+        looked = np.cumsum(np.column_stack([self._looked, self._look(task)]), axis=1)[:, 1:]
+        scale = np.sqrt(looked[1] / np.maximum(looked[0], 1.0))
+        plan, keep = self._plan(self._loads(task, squares), np.zeros((2, len(order))), scale=scale)
         steps: StructuredSteps = self.steps
         before, begun = (self.d, steps.u, steps.z, steps.state.copy()), 0
         new = np.zeros(oracle.n_weights - self.d)
@@ -119,20 +145,29 @@ class StructuredStream(Stream):
             steps.state[TAKEN] = 0.0
             steps.release()
             keep(done)
+            if done:
+                self._looked = looked[:, done - 1].copy()
 
-    def _loads(self, task: Task) -> Reals:
+    def _loads(self, task: Task, squares: Reals | None) -> Reals:
         """What lengths of steps go by, see ``_plan``."""
         order, oracle = task.examples, task.oracle
         loads = np.zeros((3, len(order)))
         with np.errstate(over="ignore"):
-            loads[0] = task.weight[order] * oracle.squares_of_truths(order)
+            loads[0] = task.weight[order] * (oracle.squares_of_truths(order) if squares is None else squares[order])
+            loads[1] = task.weight[order] * _OF_CONSTANT * self.constant**2
         if not np.isfinite(loads).all():
             raise DataError(f"{oracle.name}: features and weights are too large to compute with; scale them down")
-        at, wanted = 0, _LOOKED_AT - int(self._sums[1, 0])
+        return loads
+
+    def _look(self, task: Task) -> Reals:
+        """Of each example whether it is one that tells the size of the losses, and the square of its largest one."""
+        order, oracle = task.examples, task.oracle
+        found = np.zeros((2, len(order)))
+        at, wanted = 0, _LOOKED_AT - int(self._looked[0])
         while wanted > 0 and at < len(order):
             some = order[at : at + wanted]
             most = oracle.evaluate(np.zeros(oracle.n_weights), some).slack
-            loads[1:, at : at + len(some)] = most > 0.0, most * most
+            found[:, at : at + len(some)] = most > 0.0, most * most
             at += len(some)
             wanted -= int(np.count_nonzero(most))
-        return loads
+        return found

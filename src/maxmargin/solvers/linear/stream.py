@@ -130,7 +130,9 @@ class Stream:
             self.steps.release()
             keep(done)
 
-    def _plan(self, loads: Reals, bends: Reals, scaled: bool = False) -> tuple[Reals, Callable[[int], None]]:
+    def _plan(
+        self, loads: Reals, bends: Reals, scaled: bool = False, scale: Reals | None = None
+    ) -> tuple[Reals, Callable[[int], None]]:
         """A plan of steps, and what is to be called with the number of those that were taken.
 
         Parameters
@@ -141,13 +143,16 @@ class Stream:
             ``bend_i`` times ``|x_i|^2`` and 1.
         scaled : bool
             Whether steps go by the size of the targets.
+        scale : float64 array of shape (n,), optional
+            Instead, the size of the losses at each step.
         """
         n = loads.shape[1]
         t = self.seen + np.arange(1.0, n + 1.0)
         # one after another, whatever the pieces are
         sums = np.cumsum(np.concatenate([self._sums, loads], axis=1), axis=1)[:, 1:]
         bends = np.maximum(np.maximum.accumulate(bends, axis=1), self._bends)
-        scale = np.sqrt(sums[2] / np.where(sums[1] > 0.0, sums[1], 1.0)) if scaled else np.ones(n)
+        if scale is None:
+            scale = np.sqrt(sums[2] / np.where(sums[1] > 0.0, sums[1], 1.0)) if scaled else np.ones(n)
         width = 2.0 * bends
         # targets that are 0 so far, as the weights, have subgradients of 0
         width += _LENGTH * sums[:2] / (np.sqrt(t) * np.where(scale > 0.0, scale, np.inf))
