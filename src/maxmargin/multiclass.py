@@ -81,7 +81,7 @@ class MulticlassSVM(Classifier, MarginEstimator):
         ``loss[true, predicted]``, rows and columns in the order of ``classes_``; or ``loss(true, predicted)`` of two
         labels, a number of at least 0, and 0 for equal ones: the fit asks for it once for every pair. A callable stays
         the parameter that it is, which a model file refuses: predictions need no loss, so
-        ``set_params(loss="zero_one")`` before saving. (A stream goes on with the loss it has: to save one give a matrix.)
+        ``set_params(loss="zero_one")`` before saving. (A stream goes on with its own: to save it give a matrix.)
     fit_intercept : bool, default=True
         Learn an intercept ``b_k`` for each class.
     penalize_intercept : bool or None, default=None
