@@ -13,9 +13,9 @@ solves ``dW + X^T [D_i (x_i dW)]_i = rhs``. What all classes have in common is 0
 sums see nothing of it, and in float64 their rounding would drown what the penalty says; so the system is one of the
 differences ``u_k = dw_k - dw_K`` from the last class: of ``D_i`` without that class, and ``|dW|^2 = sum_k |u_k|^2 -
 |sum_k u_k|^2 / K``. The run begins on the central path of weights of 0: scores, products and the sums of ``a_i`` are
-right there, only the weights are not those of ``a`` yet, of which every step mends its share. (Measured: on real data about
-a quarter of the iterations less than from weights that are, whose products differ by orders of magnitude; as many
-where rows are of very different length.)
+right there, only the weights are not those of ``a`` yet, of which every step mends its share. (Measured on real data:
+about a quarter fewer iterations than from weights that are, whose products differ by orders of magnitude; as many where
+rows are of very different length.)
 Where features outnumber rows it solves in a basis of the rows (:mod:`.row_basis`): ``d`` is at most ``n`` then.
 Cost of an iteration: ``n d^2 K (K - 1) / 2`` for the matrix, ``(d (K - 1))^3 / 3`` for its factor. Memory beyond the
 data: ``(d (K - 1))^2``, and twelve numbers for each row and class.
