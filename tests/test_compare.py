@@ -118,6 +118,15 @@ def test_who_is_not_for_the_problem_says_so() -> None:
         compare_solvers(SVMClassifier(), X, Y, [])
 
 
+def test_what_is_wrong_with_the_test_data_is_said_to_be_theirs() -> None:
+    far = X[:5].copy()
+    far[3] = 1.7e308
+    with pytest.raises(DataError, match="^the test data: SVMClassifier: the values of row 3 are too large"):
+        compare_solvers(SVMClassifier(C=100.0), X, Y, "interior_point", X_test=far, y_test=Y[:5])
+    with pytest.raises(DataError, match="^the test data: X has 1 features, but "):
+        compare_solvers(SVMClassifier(), X, Y, "interior_point", X_test=X[:5, :1], y_test=Y[:5])
+
+
 def test_names() -> None:
     assert {"coordinate_ascent", "interior_point", "newton", "gradient_descent"} <= set(solver_names(SVMClassifier()))
     assert "block_smo" in solver_names(SVMClassifier(kernel="rbf"))

@@ -159,8 +159,8 @@ def compare_solvers(
     Raises
     ------
     ValueError
-        When the data are not such as the estimator takes: every solver would refuse them; for an unknown solver, or
-        what is none.
+        When the data are not such as the estimator takes: every solver would refuse them; what is wrong with the test
+        data is said to be theirs. For an unknown solver, or what is none.
 
     Examples
     --------
@@ -180,7 +180,10 @@ def compare_solvers(
         model.fit(*((X,) if y is None else (X, y)), **fit_parameters)
 
     def test(model: Any) -> float:
-        return _test_loss(model, X_test, y_test, score_parameters or {})
+        try:
+            return _test_loss(model, X_test, y_test, score_parameters or {})
+        except ValueError as error:
+            raise DataError(f"the test data: {error}") from error
 
     measure = "mean absolute error" if is_regressor(estimator) else "1 - score"
     return compare_fits(estimator, fit, solvers, None if X_test is None else test, measure, curve=curve)

@@ -247,6 +247,7 @@ def test_features_too_large_for_a_score_are_named_by_line_and_number(
         ["predict", "m", "far.svm", "-q"],
         ["evaluate", "m", "far.svm", "-q"],
         ["train", "small.svm", "-q", "-o", "n", "--task", task, "-C", "100", "--test", "far.svm"],
+        ["compare", "small.svm", "-q", "--task", task, "-C", "100", "--test", "far.svm"],
         *scores,
     ):
         outcome = run(*command)
@@ -266,5 +267,7 @@ def test_attributes_that_are_too_large_are_named_by_line_and_name(run: Run, ok: 
         outcome = run(command, "m", "big.crf", "-q")
         assert outcome.status == 2
         assert outcome.error.startswith("big.crf:6: features of up to 1e+307 in size are too large to compute with; ")
+    outcome = run("compare", "small.crf", "-q", "--test", "big.crf", "--solvers", "frank_wolfe")
+    assert outcome.error.startswith("big.crf:6: features of up to 1e+307 in size are too large to compute with; ")
     outcome = run("predict", "m", "big.crf", "-q", "--k-best", "2")
     assert outcome.error.startswith("big.crf:6: a value too large to compute with")

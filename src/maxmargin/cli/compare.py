@@ -45,12 +45,23 @@ def run(args: Namespace) -> int:
     voice.say(f"{source.name}: {format} ({how}), task {name}{form}")
     task, settings = load_task(name), {"format": format, "task": name}
     examples, tested = read(task, source, test, settings, args, voice)
+
+    def loss(each: Any) -> float:
+        assert tested is not None
+        assert test is not None
+        try:
+            with task.placing(each, tested, test, settings):
+                return _loss(name, each, tested.y, task.predict(each, tested))
+        except FileFormatError:
+            raise
+        except DataError as error:
+            raise FileFormatError(str(error), path=test.name) from None
+
     try:
         with voice.phase("training"), warnings_as_notes(voice):
             found = compare_fits(
                 model, lambda each: task.fit(each, examples), wanted,
-                None if tested is None else lambda each: _loss(name, each, tested.y, task.predict(each, tested)),
-                _MEASURES.get(name, "share of wrong labels"),
+                None if tested is None else loss, _MEASURES.get(name, "share of wrong labels"),
                 after=lambda done: None if done.refused else voice.say(f"{done.name}: {done.seconds:.2f} s"),
             )  # fmt: skip
     except KeyboardInterrupt:

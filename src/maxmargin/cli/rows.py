@@ -145,7 +145,8 @@ class RowTask(Task):
         self, error: DataError, model: Any, examples: Examples, source: Input, settings: Mapping[str, Any]
     ) -> FileFormatError | None:
         said, first = str(error), 0 if settings.get("zero_based") else 1
-        if " are too large to compute its score" in said and (found := _ROW.search(said)):
+        found = _ROW.search(said) if " are too large to compute its score" in said else None
+        if found and examples.rows is not None:
             row = int(found[1])
             one = examples.X[[row]]
             k = int(np.abs(one.data).argmax())
