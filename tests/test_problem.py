@@ -140,6 +140,18 @@ def test_a_certificate_without_bounds_claims_none() -> None:
     assert all(type(value) in (int, float, str) for value in found.as_dict().values())
 
 
+def test_what_is_bounded() -> None:
+    assert CERTIFICATE.bounded
+    assert CERTIFICATE.advice == CERTIFICATE.status.advice
+    for found in (replace(CERTIFICATE, no_bound="the argmax is not exact"), replace(CERTIFICATE, dual=-math.inf)):
+        assert not found.bounded
+        assert found.gap == found.relative_gap == math.inf
+        assert found.advice == "Raise max_passes, raise tol, or lower C."
+        standstill = replace(found, status=Status.STANDSTILL)
+        assert standstill.advice == "The objective no longer moves under this method."
+        assert replace(found, status=Status.STALLED).advice == Status.STALLED.advice
+
+
 def test_every_status_has_a_name_and_one_piece_of_advice() -> None:
     assert len({str(status) for status in Status}) == len(Status)
     for status in Status:

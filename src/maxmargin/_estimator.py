@@ -256,7 +256,7 @@ class MarginEstimator(BaseEstimator):
         if not (status.ok or status is Status.STOPPED or self._quiet):
             gap = (
                 ""
-                if "perceptron" in certificate.solver or certificate.no_bound
+                if "perceptron" in certificate.solver or not certificate.bounded
                 else f" at a relative gap of {certificate.relative_gap:.2g} (tol {self.tol:g})"
             )
             warn_caller(
@@ -271,9 +271,8 @@ class MarginEstimator(BaseEstimator):
             return "Every pass made mistakes: raise max_passes, or take another solver if the data are not separable."
         ended = certificate.status in (Status.PASS_LIMIT, Status.STANDSTILL)
         if certificate.solver == "gradient_descent" and ended and self._has_kinks:
-            return f"{certificate.status.advice} Steps are short beside kinks of a loss: solver='bundle' is for those."
-        advice, said, _ = certificate.status.advice.partition("; the certificate says")
-        return f"{advice}." if said and certificate.no_bound else certificate.status.advice
+            return f"{certificate.advice} Steps are short beside kinks of a loss: solver='bundle' is for those."
+        return certificate.advice
 
     @property
     def _has_kinks(self) -> bool:

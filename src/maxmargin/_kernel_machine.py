@@ -236,7 +236,7 @@ class KernelMachine(Machine):
             found = result.certificate
             status = Status.STATIONARY if found.status in _WITH_BOUND else found.status
             result.certificate = replace(found, dual=-math.inf, status=status)
-            _forget_bounds(result)
+            result.forget_bounds()
         elif spectrum.n_seen < task.n:
             self.__dict__.setdefault("_about_kernel", tell_unproven(task.n, spectrum.n_seen))
         return result
@@ -495,13 +495,9 @@ def bounded_together(results: list[Result]) -> None:
         for result in results:
             if result.certificate.status in _WITH_BOUND:
                 result.certificate = replace(result.certificate, status=Status.STATIONARY)
-    if any(result.certificate.dual == -math.inf for result in results):
+    if not all(result.certificate.bounded for result in results):
         for result in results:  # the history of one of them stands beside the certificate of all
-            _forget_bounds(result)
-
-
-def _forget_bounds(result: Result) -> None:
-    result.history = [replace(record, dual=-math.inf) for record in result.history]
+            result.forget_bounds()
 
 
 def points_of(kernel: Any, X: Any, rows: Ints) -> Any:

@@ -166,7 +166,7 @@ def _about_constants(constant: NDArray[np.bool_], step: int, names: Any) -> list
 
 def zero_is_best(certificate: Certificate, at_zero: float, tol: float) -> bool:
     """Whether the objective ``at_zero`` of weights of 0 is positive, and within the tolerance of the lower bound."""
-    return at_zero > 0.0 and at_zero - certificate.dual <= tol * at_zero
+    return certificate.bounded and at_zero > 0.0 and at_zero - certificate.dual <= tol * at_zero
 
 
 def says_why_nothing(notes: Sequence[str]) -> bool:

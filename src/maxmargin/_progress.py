@@ -77,8 +77,10 @@ class Progress:
             self._header = True
         tilde = " " if record.exact else "~"
         primal = f"{record.primal:13.6g}" if np.isfinite(record.primal) else f"{'-':>13}"
-        gap = f"{record.relative_gap:9.2e}" if np.isfinite(record.primal) else f"{'-':>9}"
-        line = f"{record.passes:5d} {tilde}{primal[1:]} {record.dual:13.6g} {tilde}{gap} {record.seconds:8.1f}"
+        dual = f"{record.dual:13.6g}" if record.dual > -np.inf else f"{'-':>13}"
+        seen = np.isfinite(record.primal) and record.dual > -np.inf
+        gap = f"{record.relative_gap:9.2e}" if seen else f"{'-':>9}"
+        line = f"{record.passes:5d} {tilde}{primal[1:]} {dual} {tilde}{gap} {record.seconds:8.1f}"
         if self.out.isatty() and self.verbose == 1:
             print("\r" + line, end="", file=self.out, flush=True)
             self._open_line = True
@@ -91,4 +93,4 @@ class Progress:
         if self.verbose:
             print(f"{self.name} ({certificate.solver}): {certificate}", file=self.out, flush=True)
             if not certificate.status.ok:
-                print(certificate.status.advice, file=self.out, flush=True)
+                print(certificate.advice, file=self.out, flush=True)

@@ -99,7 +99,7 @@ class Comparison:
                 continue
             rows.append([
                 run.name, str(found.passes), _short(found.oracle_calls), f"{run.seconds:.3g}", f"{found.primal:.6g}",
-                f"{found.dual:.6g}", f"{found.relative_gap:.1e}",
+                *((f"{found.dual:.6g}", f"{found.relative_gap:.1e}") if found.bounded else "--"),
                 *([f"{run.test_loss:.4g}" if run.test_loss is not None else ""] if with_test else []),
                 str(found.status),
             ])  # fmt: skip
@@ -112,6 +112,8 @@ class Comparison:
             for row in rows
         ]
         lines += [f"{run.name}: {run.refused}" for run in self.runs if run.refused]
+        why = [run.certificate.no_bound for run in self.runs if run.certificate is not None]
+        lines += [f"no lower bound, and primal at least so much: {each}" for each in dict.fromkeys(why) if each]
         if self.measure and with_test:
             lines.append(f"test: {self.measure}")
         if self.note:

@@ -302,7 +302,7 @@ def kkt_report(
         b_interval=interval,
         weights=w,
         primal=0.5 * square + float(upper @ xi),
-        dual=float(wanted @ a) - 0.5 * dual_square if model.certificate_.dual > -np.inf else -np.inf,
+        dual=float(wanted @ a) - 0.5 * dual_square if model.certificate_.bounded else -np.inf,
         primal_feasibility=float(max(0.0, short.max(), -xi.min())),
         dual_feasibility=float(max(0.0, -a.min(), (a - upper).max())),
         margin_slackness=float(np.abs(a * short).max()),

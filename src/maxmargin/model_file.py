@@ -271,6 +271,8 @@ def _take_figures(estimator: Any, contents: Contents, decoder: _Decoder) -> None
     if history.shape[1:] != (5,):
         raise ValueError(f"a history of shape {history.shape}")
     decoder.take(_PER_RECORD * len(history))
+    if not certificate.bounded:  # earlier versions kept values of the dual that bound nothing
+        history = np.where(np.arange(5) == 3, -np.inf, history)
     estimator.history_ = [Record(int(n), t, p, d, bool(exact)) for n, t, p, d, exact in history.tolist()]
 
 

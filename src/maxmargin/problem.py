@@ -165,14 +165,25 @@ class Certificate:
     no_bound: str = ""
 
     @property
+    def bounded(self) -> bool:
+        """Whether ``dual`` is a lower bound of the optimum: not minus infinity, and no ``no_bound``."""
+        return not self.no_bound and self.dual > -math.inf
+
+    @property
     def gap(self) -> float:
-        """``primal - dual``: the answer is at most this far above the optimum."""
-        return self.primal - self.dual
+        """``primal - dual``: the answer is at most this far above the optimum. Infinite where nothing is bounded."""
+        return self.primal - self.dual if self.bounded else math.inf
 
     @property
     def relative_gap(self) -> float:
         """``gap / max(|primal|, |dual|)`` (0 when there is no gap); this is what ``tol`` bounds."""
-        return relative_gap(self.primal, self.dual)
+        return relative_gap(self.primal, self.dual) if self.bounded else math.inf
+
+    @property
+    def advice(self) -> str:
+        """That of the status, which speaks of the certificate only where this has a bound."""
+        advice, said, _ = self.status.advice.partition("; the certificate says")
+        return self.status.advice if self.bounded or not said else f"{advice}."
 
     def as_dict(self) -> dict[str, Any]:
         """Plain numbers and strings, with the derived quantities."""
@@ -190,7 +201,7 @@ class Certificate:
             )
         bound = f"dual {self.dual:.6g}  gap {self.gap:.3g} ({100 * self.relative_gap:.3g} %)"
         return (
-            f"primal {self.primal:.6g}  {bound if self.dual > -math.inf else 'no lower bound'}  "
+            f"primal {self.primal:.6g}  {bound if self.bounded else 'no lower bound'}  "
             f"passes {self.passes}  {self.status}\n"
             f"training risk {self.training_risk:.4g} <= bound {self.risk_bound:.4g}"
         )

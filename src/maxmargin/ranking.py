@@ -548,7 +548,7 @@ class SVMRanker(MarginEstimator):
             return "Rounding hides the rest of the gap: scale the features, raise tol, or use a finite C."
         limit = {Status.PASS_LIMIT: "max_passes", Status.TIME_LIMIT: "max_time"}.get(certificate.status)
         if limit is None:
-            return certificate.status.advice
+            return certificate.advice
         return (
             f"Raise {limit}, scale the features, raise tol, or use a finite C; the certificate says how far the "
             "optimum can be."

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,7 +12,8 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import NotFittedError
 
-from maxmargin import MulticlassSVM, StructuredSVM
+from maxmargin import MulticlassSVM, StructuredSVM, compare_solvers, load_model, save_model
+from maxmargin.compare import Comparison, SolverRun
 from maxmargin.errors import DataError, StructureError
 from maxmargin.structures import PlainStructure, Structure, check_structure
 from maxmargin.structures.multiclass import Multiclass
@@ -247,16 +251,58 @@ def test_what_is_no_list_of_examples(nothing: Any) -> None:
         StructuredSVM(Classes()).fit(nothing, Y)
 
 
+class Blind(Classes):
+    """Takes the second best output without the loss."""
+
+    exact = False
+
+    def argmax(self, x: Any, w: Any, y_true: int | None = None) -> int:
+        return int((x @ w.reshape(-1, 3)).argsort()[1]) if y_true is None else super().argmax(x, w, y_true)
+
+
 def test_a_warning_of_a_fit_without_bounds_names_no_gap() -> None:
-    class Blind(Classes):
-        """Takes the second best output without the loss."""
-
-        exact = False
-
-        def argmax(self, x: Any, w: Any, y_true: int | None = None) -> int:
-            return int((x @ w.reshape(-1, 3)).argsort()[1]) if y_true is None else super().argmax(x, w, y_true)
-
     with pytest.warns(ConvergenceWarning) as caught:
         model = StructuredSVM(Blind(), solver="subgradient", max_passes=5, random_state=0).fit(X, Y)
     assert "no lower bound" in str(model.certificate_)
     assert str(caught[0].message).endswith("by pass limit after 5 passes. Raise max_passes, raise tol, or lower C.")
+
+
+def test_a_fit_without_bounds_claims_none_anywhere(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    duals = []
+    model = StructuredSVM(
+        Blind(), verbose=2, random_state=0, max_passes=20, callback=lambda record, w: duals.append(record.dual)
+    )
+    model.fit(X, Y)
+    assert set(duals) == {-math.inf} == {record.dual for record in model.history_}
+    assert math.isfinite(model.certificate_.primal)
+    assert model.certificate_.relative_gap == math.inf
+    lines = capsys.readouterr().err.splitlines()
+    rows = [line.replace("~", " ").split() for line in lines if line[:5].strip().isdigit()]
+    assert rows
+    assert all(row[2:4] == ["-", "-"] for row in rows)
+    assert "the certificate says" not in "".join(lines)
+
+    found = compare_solvers(StructuredSVM(Blind(), random_state=0, max_passes=20), X, Y, ["frank_wolfe", "n_slack"])
+    table = str(found).splitlines()
+    assert [line.split()[5:7] for line in table[1:3]] == [["-", "-"]] * 2
+    assert table[3] == "no lower bound, and primal at least so much: the argmax is not exact"
+
+    model.set_params(callback=None)
+    model.history_ = [replace(record, dual=0.0) for record in model.history_]  # as earlier versions have it
+    save_model(model, tmp_path / "m")
+    loaded = load_model(tmp_path / "m", structure=Blind())
+    assert {record.dual for record in loaded.history_} == {-math.inf}
+
+
+def test_pictures_of_a_fit_without_bounds_draw_none() -> None:
+    pytest.importorskip("matplotlib")
+    from maxmargin.plots import CompareDisplay, GapDisplay, ObjectiveDisplay
+
+    model = StructuredSVM(Blind(), random_state=0, max_passes=20).fit(X, Y)
+    model.history_ = [replace(record, dual=0.5 * record.primal) for record in model.history_]  # as older files have it
+    with pytest.raises(DataError, match="no gap to draw: its certificate has no lower bound, for the argmax is not"):
+        GapDisplay.from_estimator(model)
+    assert ObjectiveDisplay.from_estimator(model).ax_.get_title() == "StructuredSVM: no lower bound of the optimum"
+    run = SolverRun("as found", certificate=model.certificate_, history=model.history_)
+    for above in CompareDisplay(Comparison([run])).plot().axes_[0]:
+        assert not any(len(line.get_xdata()) for line in above.get_lines())

@@ -169,7 +169,7 @@ def _certify(reading: Reading, training: DatePart) -> tuple[list[str], str]:
     faults = []
     if not certificate.status.ok:
         ending = certificate.status.ending.replace("stopped by", "ended by")
-        faults.append(f"the fit {ending}. {certificate.status.advice}")
+        faults.append(f"the fit {ending}. {certificate.advice}")
     if not holds:
         faults.append(f"the training risk {risk:.6g} exceeds its bound {certificate.risk_bound:.6g}")
     report = f"""\

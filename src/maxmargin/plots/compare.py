@@ -76,7 +76,8 @@ class CompareDisplay(Display):
 
     def _draw_run(self, run: SolverRun, colour: str, dash: str) -> None:
         """The curves of one solver: its gaps in the first row, its test losses in the second."""
-        records = [r for r in run.history if 0.0 < r.relative_gap < math.inf]
+        bounded = run.certificate is not None and run.certificate.bounded
+        records = [r for r in run.history if bounded and 0.0 < r.relative_gap < math.inf]
         gaps, exact = [r.relative_gap for r in records], [r.exact for r in records]
         for ax, what in zip(self.axes_[0], ("passes", "seconds")):
             at = [float(getattr(r, what)) for r in records]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -84,17 +85,20 @@ class _HistoryDisplay(Display):
         ------
         DataError
             When the estimator was not fitted, or its solver keeps no dual bound (a perceptron); for a gap also where
-            there is no lower bound of the optimum, as with a kernel that is not positive semi-definite.
+            there is no lower bound of the optimum, as with a kernel that is not positive semi-definite or a structure
+            whose argmax is not exact.
         """
         name = type(estimator).__name__
         history = [record for record in fitted(estimator, "history_") if math.isfinite(record.primal)]
         solver = getattr(estimator, "solver_", "solver")
         if not history or "perceptron" in solver:  # a perceptron has the trivial bound 0, at its end
             raise DataError(f"{name} has no gap to draw: its {solver} keeps no primal and dual objective")
-        if bounded := [record for record in history if math.isfinite(record.dual)]:
-            history = bounded
-        elif cls._needs_bound:
-            raise DataError(f"{name} has no gap to draw: its certificate has no lower bound (notes_ say why)")
+        found = getattr(estimator, "certificate_", None)
+        bounded = [] if found and not found.bounded else [record for record in history if math.isfinite(record.dual)]
+        if not bounded and cls._needs_bound:
+            why = f", for {found.no_bound}" if found and found.no_bound else " (notes_ say why)"
+            raise DataError(f"{name} has no gap to draw: its certificate has no lower bound{why}")
+        history = bounded or [replace(record, dual=-math.inf) for record in history]
         columns = zip(*((r.passes, r.primal, r.dual, r.exact) for r in history))
         return cls(*columns, tol=getattr(estimator, "tol", None), name=name).plot(ax)
 

@@ -37,7 +37,8 @@ _NEXT_TO_ZERO = 1e7
 class Record:
     """Figures after a pass; ``exact`` ones were computed afresh, others are estimates met on the way.
 
-    After a fit whose certificate has no lower bound, ``dual`` is minus infinity in all of them.
+    After a fit whose certificate has no lower bound, see :attr:`~maxmargin.Certificate.bounded`, ``dual`` is minus
+    infinity in all of them.
     """
 
     passes: int
@@ -96,6 +97,10 @@ class Result:
         """Whether Ctrl-C or a callback has ended the run, and with it the fit: no other problem is to follow."""
         return self.stopped or self.certificate.status is Status.INTERRUPTED
 
+    def forget_bounds(self) -> None:
+        """Leave no lower bound in the history, where the certificate has none."""
+        self.history = [_unbounded(record) for record in self.history]
+
     def release(self) -> None:
         """Let go of the problem and the run: they are larger than all that is left."""
         self._run = None
@@ -109,6 +114,15 @@ class Result:
         dual = self._run.dual()
         self.w[:] = w  # the dual point is computed in the array of the run, which may be this one
         return certify(self._run, w, dual, old.passes, old.oracle_calls, old.seconds, old.solver, old.status)
+
+
+def _unbounded(record: Record) -> Record:
+    return replace(record, dual=-math.inf)
+
+
+def _no_bound(task: Problem) -> str:
+    """Why certificates of a task bound nothing; empty where they do."""
+    return "" if task.exact or getattr(task, "oracle", None) is None else "the argmax is not exact"
 
 
 def certify(
@@ -163,7 +177,7 @@ def certify(
         n_examples=len(found.slack),
         solver=solver,
         status=status,
-        no_bound="" if task.exact or getattr(task, "oracle", None) is None else "the argmax is not exact",
+        no_bound=_no_bound(task),
     )
 
 
@@ -433,7 +447,7 @@ class _Loop:
                 if math.isnan(certificate.primal):
                     return Status.STALLED
                 if 0 < step.gap < np.inf and not run.exact_gap:
-                    self.optimism = min(max(certificate.gap / step.gap, 0.05), 1.0)
+                    self.optimism = min(max((certificate.primal - certificate.dual) / step.gap, 0.05), 1.0)
                 record = self._record(certificate)
             self.history.append(record)
             self._call(run)
@@ -530,9 +544,12 @@ class _Loop:
         )
         if start is not None or last is None or not last.exact:
             self.history.append(self._record(certificate))
-        return Result(
+        result = Result(
             w, certificate, self.history, run.planes(), run, highest, str(run.reason), run.n_mistakes, self.stopped
         )
+        if not certificate.bounded:
+            result.forget_bounds()
+        return result
 
     def _start_to_see(self, run: Run, status: Status) -> Reals | None:
         """The weights of a warm start, where a run has ended early and none of its evaluations has seen them.
@@ -604,7 +621,8 @@ class _Loop:
             return
         w = (run.weights() if weights is None else weights).view()
         w.flags.writeable = False
-        self.stopped = bool(self.callback(self.history[-1], w))
+        record = _unbounded(self.history[-1]) if _no_bound(self.task) else self.history[-1]
+        self.stopped = bool(self.callback(record, w))
 
     def _serve_interrupt(self) -> None:
         """Ctrl-C whose exception was lost on the way."""
