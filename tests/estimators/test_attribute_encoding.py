@@ -359,3 +359,22 @@ def test_matrices_are_the_same_dense_and_sparse(model: Any, rng: np.random.Gener
     ):
         with pytest.raises(DataError, match=problem):
             fitted.predict(X)
+
+
+def test_names_are_looked_through_once_for_all_sequences(monkeypatch: pytest.MonkeyPatch) -> None:
+    index, calls = AttributeIndex(range(3)), []
+    names = AttributeIndex.names
+    monkeypatch.setattr(AttributeIndex, "names", lambda self: calls.append(1) or names(self))
+    encode_tokens([np.eye(3)] * 20, index, grow=False, n_dense=0)
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize("kind", [np.array, sp.csr_matrix, list])
+def test_what_a_stream_had_is_said(kind: Any) -> None:
+    form = {np.array: "dense rows of 3 values", sp.csr_matrix: "sparse matrices of 3 columns", list: "named attributes"}
+    X, y = np.eye(3) if kind is not list else [["a"], ["b"], ["c"]], [[0, 1, 1]]
+    for other in (np.ones((3, 2)), [["d"], ["e"], ["f"]]):
+        model = SequenceSVM().partial_fit([kind(X)], y, labels=[0, 1])
+        if kind is np.array or isinstance(other, np.ndarray):
+            with pytest.raises(DataError, match=rf"are expected; the stream had {form[kind]} before$"):
+                model.partial_fit([other], y)

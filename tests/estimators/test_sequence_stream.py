@@ -170,7 +170,7 @@ def test_a_piece_that_fails_changes_nothing() -> None:
         ((new, [["A"]], None, [1e300]), "too large to compute with"),
         (([[{"never": np.inf}]], [["A"]]), "not finite"),
         (([[{"never": 1e101}]], [["A"]]), "too large to compute with"),
-        (([np.ones((1, 2))], [["A"]]), "sequence 0 has rows of 2 values; 0 are expected"),
+        (([np.ones((1, 2))], [["A"]]), "rows of 2 values; 0 are expected; the stream had named attributes before$"),
         (([], []), "X is empty"),
         (([[]], [[]]), "all sequences are empty"),
     ):

@@ -8,8 +8,9 @@ Numbers in a list are a dense vector; numbers that name attributes come as a set
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain, count, repeat
 from numbers import Real
 from typing import Any
@@ -173,11 +174,13 @@ def encode_tokens(X: Sequence[Any], index: AttributeIndex, *, grow: bool, n_dens
     names: list[Any] = []
     dense: list[tuple[int, NDArray[np.float64]]] = []
     matrices: list[Any] = []
+    numbered = cache(lambda: _numbered(index))  # asked for by many sequences, or by none
+    before = len(index)
     lengths = np.zeros(len(X), np.int64)
     for i, sequence in enumerate(X):
         sparse, block = _two_parts(sequence, i)
         if n_dense is not None and not grow:
-            sparse, block = _as_fitted(sparse, block, index, n_dense, i)
+            sparse, block = _as_fitted(sparse, block, index, n_dense, i, numbered)
         rows: Any = block if sparse is None else sparse
         lengths[i] = rows.shape[0] if hasattr(rows, "tocsr") else len(rows)
         if block is not None:
@@ -200,36 +203,50 @@ def encode_tokens(X: Sequence[Any], index: AttributeIndex, *, grow: bool, n_dens
         if has_dense and sum(len(s) > 0 for s in names) != nonempty:
             raise DataError("some sequences have attributes and some have not; give all in one form")
         indptr, indices, values = _from_names(names, index, grow=grow)
-    fitted = "" if grow or n_dense is None else f"; the model was fitted on {_fitted_on(index, n_dense)}"
-    out = _stack(dense, n_dense if n_dense is not None else _width(dense), int(start[-1]), fitted)
+
+    def known() -> str:
+        """What a model was fitted on, or a stream had before, where there is one; for messages."""
+        had = "" if n_dense is None else _fitted_on(index, n_dense, before)
+        return had and (f"; the stream had {had} before" if grow else f"; the model was fitted on {had}")
+
+    out = _stack(dense, n_dense if n_dense is not None else _width(dense), int(start[-1]), known)
     if indptr is None and len(index):
         indptr, indices = np.zeros(start[-1] + 1, np.int64), np.zeros(0, np.int32)
     return Tokens(start, indptr, indices, values, len(index), out)
 
 
 def _as_fitted(
-    sparse: Any, block: NDArray[np.float64] | None, index: AttributeIndex, n_dense: int, i: int
+    sparse: Any,
+    block: NDArray[np.float64] | None,
+    index: AttributeIndex,
+    n_dense: int,
+    i: int,
+    numbered: Callable[[], bool],
 ) -> tuple[Any, NDArray[np.float64] | None]:
-    """The parts of a sequence in the form of the data of the fit, where they are a matrix either way."""
+    """The parts of a sequence in the form of the data of the fit, where they are a matrix either way.
+
+    ``numbered`` says whether attributes are the columns of matrices.
+    """
     if block is None and hasattr(sparse, "tocsr") and n_dense and not len(index):
         return None, _dense(sparse.toarray(), i)
-    if sparse is None and block is not None and len(block) and not n_dense and _numbered(index):
+    if sparse is None and block is not None and len(block) and not n_dense and numbered():
         import scipy.sparse as sp
 
         return sp.csr_matrix(block), None
     return sparse, block
 
 
-def _numbered(index: AttributeIndex) -> bool:
-    """Whether attributes are the columns of matrices."""
-    return index.names() == list(range(len(index)))
+def _numbered(index: AttributeIndex, n: int | None = None) -> bool:
+    """Whether attributes, or the first ``n`` of them, are the columns of matrices."""
+    names = index.names()[:n]
+    return names == list(range(len(names)))
 
 
-def _fitted_on(index: AttributeIndex, n_dense: int) -> str:
-    """What the data of a fit were, in words."""
-    what = []
-    if len(index):
-        what = [f"sparse matrices of {len(index)} columns" if _numbered(index) else "named attributes"]
+def _fitted_on(index: AttributeIndex, n_dense: int, n: int | None = None) -> str:
+    """What the data of a fit were, in words; they had the first ``n`` attributes, all by default."""
+    what, n = [], len(index) if n is None else n
+    if n:
+        what = [f"sparse matrices of {n} columns" if _numbered(index, n) else "named attributes"]
     if n_dense:
         what.append(f"dense rows of {n_dense} values")
     return " and ".join(what)
@@ -306,21 +323,21 @@ def _width(dense: list[tuple[int, NDArray[np.float64]]]) -> int:
 
 
 def _stack(
-    dense: list[tuple[int, NDArray[np.float64]]], width: int, n_tokens: int, fitted: str
+    dense: list[tuple[int, NDArray[np.float64]]], width: int, n_tokens: int, known: Callable[[], str]
 ) -> NDArray[np.float64] | None:
     """All dense rows under each other; every block comes with the number of its sequence.
 
-    ``fitted`` says in messages what a model was fitted on.
+    ``known`` says in messages what a model was fitted on, or a stream had.
     """
     filled = [(i, block) for i, block in dense if len(block)]
     if width == 0 and not filled:
         return None
     for i, block in filled:
         if block.shape[1] != width:
-            raise DataError(f"sequence {i} has rows of {block.shape[1]} values; {width} are expected{fitted}")
+            raise DataError(f"sequence {i} has rows of {block.shape[1]} values; {width} are expected{known()}")
     if not filled:
         if n_tokens:
-            raise DataError(f"the sequences have no dense vectors; {width} values a token are expected{fitted}")
+            raise DataError(f"the sequences have no dense vectors; {width} values a token are expected{known()}")
         return np.zeros((0, width))
     return np.concatenate([block for _, block in filled])
 
