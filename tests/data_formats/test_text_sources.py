@@ -8,6 +8,7 @@ import math
 import os
 import stat
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maxmargin.data import read_attributes, read_columns, read_svmlight, read_trees, svmlight
+from maxmargin.data._svmlight_block import _lone_return
 from maxmargin.data.text import Lines, format_number, parse_number, read_blocks, replacing, writing
 from maxmargin.errors import DataError, FileFormatError
 
@@ -98,6 +100,27 @@ def test_a_carriage_return_within_a_line_is_refused(name: str, monkeypatch: pyte
         with pytest.raises(FileFormatError, match="a carriage return within the line; lines end with LF") as caught:
             read(io.BytesIO(broken.encode()))
         assert caught.value.line == number
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_many_carriage_returns_take_no_longer(name: str) -> None:
+    """Behind a line they are its end; looked at from each of them to the last one, they would take minutes."""
+    read, text = READERS[name]
+    many = b"\r" * 500_000
+    began = time.perf_counter()
+    read(io.BytesIO(text.encode().replace(b"\n", many + b"\n", 1)))
+    with pytest.raises(FileFormatError, match="a carriage return within the line") as caught:
+        read(io.BytesIO(text.encode() + text.encode()[:1] + many + b"1\n"))
+    assert caught.value.line == text.count("\n") + 1
+    assert time.perf_counter() - began < 10.0
+
+
+def test_text_without_carriage_returns_is_not_counted() -> None:
+    class Text(bytes):
+        def count(self, *of: Any) -> int:
+            raise AssertionError
+
+    assert _lone_return(Text(b"1 1:1\n")) is None
 
 
 @pytest.mark.parametrize("name", READERS)

@@ -213,9 +213,9 @@ class BlockParser:
 
 def _lone_return(text: bytes) -> Problem | None:
     """The first carriage return that is not at the end of a line, which the parser takes for a blank."""
-    if text.count(b"\r") == text.count(b"\r\n"):
+    if b"\r" not in text or text.count(b"\r") == text.count(b"\r\n"):
         return None
-    found = re.search(rb"\r(?!\r*\n)", text)
+    found = re.search(rb"\r[^\r\n]", text)
     if found is None:
         return None
     line = text[text.rfind(b"\n", 0, found.start()) + 1 : text.index(b"\n", found.start())]
