@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from itertools import product
+from itertools import islice, product
 from typing import Any
 
 import numpy as np
@@ -539,6 +539,25 @@ def test_weights_are_tried_that_favour_the_truths_of_other_examples() -> None:
     truths = [3, 77, 150, 199]
     assert check_structure(Many(), [1.0, -1.0, 2.0, -2.0], truths).ok
     assert set(product([1.0, -1.0, 2.0, -2.0], truths)) <= Many.answers
+
+
+@pytest.mark.parametrize("n", [15, 60, 240])
+def test_of_many_examples_some_truths_of_others_are_looked_at(n: int) -> None:
+    """Twenty at most, each of them once; where there are fewer, all."""
+    asked: list[tuple[str, str]] = []
+
+    class Listening(Choose):
+        def joint_features(self, x, y):
+            if x and y not in x:
+                asked.append((x[0], y))
+            return super().joint_features(x, y)
+
+    words = ["".join(letters) for letters in islice(product("abcdefgh", repeat=3), 7, 7 + n)]
+    report = check_structure(Listening(), [[word, "cat"] for word in words], words)
+    assert {"argmax", "loss-augmented argmax"} <= {f.check for f in report.findings if f.result == "warning"}
+    assert len(set(asked)) == len(asked) <= n * min(n - 1, 20)
+    assert len(asked) >= 15 * n if n > 20 else len(asked) == n * (n - 1)
+    assert len({y for _, y in asked}) > 0.9 * n
 
 
 @pytest.mark.parametrize("structure", [Bits, MetBits])

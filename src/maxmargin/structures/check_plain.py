@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -48,8 +49,19 @@ _CLAIMS = (
 # Without a list of outputs, argmaxes under so many more weights stand in for it, and under those that favour so many
 # truths of other examples.
 _MORE_WEIGHTS = 20
+_SPREAD = 0.5 * (5.0**0.5 - 1.0)
 # Features and losses asked for twice may differ by so much: sums in another order.
 _ROUNDING = 1e-11
+
+
+@dataclass(frozen=True)
+class _Truth:
+    """The truth of another example, with its joint features and its loss as an output of this one."""
+
+    example: int
+    index: NDArray[np.int32]
+    value: Reals
+    loss: float
 
 
 class PlainCheck:
@@ -67,6 +79,13 @@ class PlainCheck:
         self.n_weights = n_weights
         self.length, self.norm = -1, 0.0
         self.w: Reals = np.empty((0, 0))
+        self.alike: dict[Any, list[int]] = {}
+        self.place = []  # of each example among those alike
+        for i, y in enumerate(self.Y):
+            among = self.alike.setdefault(_look(y), [])
+            self.place.append(len(among))
+            among.append(i)
+        self.remarked: set[str] = set()
         self.originals = [(frozen(x), frozen(y)) for x, y in zip(self.X, self.Y)]
 
     def run(self) -> None:
@@ -212,13 +231,15 @@ class PlainCheck:
             self.ledger.fault("loss", i, f"the loss of the true output is {truth.loss!r}; {fault}")
         found = [[self._found(i, w, augmented) for w in self.w] for augmented in (False, True)]
         self.ledger.passed("read-only inputs", i, 2 * len(self.w))
-        others = self._listed(i) if self.lists or self.candidates is not None else self._met(i)
+        listed = self.lists or self.candidates is not None
+        others = [] if listed else self._others(i)
+        outputs = self._listed(i) if listed else self._met(i, others)
         hold_against(
-            self.ledger, i, _CLAIMS, truth, found, others, listed=self.lists, max_outputs=self.max_outputs,
+            self.ledger, i, _CLAIMS, truth, found, outputs, listed=self.lists, max_outputs=self.max_outputs,
             exact=self.exact, idle=lambda: self._ignores_truth(i),
         )  # fmt: skip
-        if self.exact and not self.lists and self.candidates is None:
-            self._compare_with_truths(i, found)
+        if self.exact:
+            self._compare_with_others(i, found, others)
 
     def _found(self, i: int, w: Reals, augmented: bool) -> Output:
         check = _CLAIMS[augmented].check
@@ -256,49 +277,63 @@ class PlainCheck:
         for y in ys:
             yield self._judged(i, y, source)
 
-    def _met(self, i: int) -> Iterator[Output]:
+    def _met(self, i: int, others: Sequence[_Truth]) -> Iterator[Output]:
         """Argmaxes under other weights, some of which favour the truths of other examples."""
         for w in random_weights(self.rng, _MORE_WEIGHTS, self.length, self.norm)[1:]:
             for augmented in (False, True):
                 yield self._found(i, w, augmented)
-        for _, y in islice(self._truths(i), _MORE_WEIGHTS):
-            index, value = self._features(i, y)
+        index, value = self._features(i, self.Y[i])
+        for other in others:
             w = np.zeros(self.length)
-            w[index] = value
-            index, value = self._features(i, self.Y[i])
+            w[other.index] = other.value
             w[index] -= value
             w *= 10.0 / max(float(np.linalg.norm(w)), 1e-300) / max(self.norm, 1e-300)
             for towards in (w, -w):
                 towards.flags.writeable = False
                 yield self._found(i, towards, False)
 
-    def _truths(self, i: int) -> Iterator[tuple[int, Any]]:
-        """Truths of other examples that look like this one's, which need not be outputs of this one."""
-        for j, y in enumerate(self.Y):
-            if j == i or _look(y) != _look(self.Y[i]):
-                continue
+    def _others(self, i: int) -> list[_Truth]:
+        """Truths of some other examples that look like this one's, which need not be outputs of this one.
+
+        Those with the features and the loss of one before are left out: they say no more.
+        """
+        alike, place = self.alike[_look(self.Y[i])], self.place[i]
+        m = len(alike) - 1
+        # steps of no period, as truths may have one; of few, all
+        steps = range(m) if m <= _MORE_WEIGHTS else {int(m * (k * _SPREAD % 1.0)) for k in range(_MORE_WEIGHTS)}
+        found: dict[Any, _Truth] = {}
+        for j in sorted(alike[(place + 1 + step) % (m + 1)] for step in steps):
             try:
-                vector = self.structure.joint_features(self.X[i], y)
-                length = sparse_vector(vector, getattr(self.structure, "n_features", None), "")[2]
-                if length != self.length or loss_fault(self.structure.loss(self.Y[i], y)):
+                vector = self.structure.joint_features(self.X[i], self.Y[j])
+                index, value, length = sparse_vector(vector, getattr(self.structure, "n_features", None), "")
+                loss = self.structure.loss(self.Y[i], self.Y[j])
+                if length != self.length or loss_fault(loss):
                     continue
             except Exception:  # no output of this example
                 continue
-            yield j, y
+            found.setdefault((index.tobytes(), value.tobytes(), float(loss)), _Truth(j, index, value, float(loss)))
+        return list(found.values())
 
-    def _compare_with_truths(self, i: int, found: Sequence[Sequence[Output]]) -> None:
-        """A remark on truths of other examples that would be better, if they were outputs of this one."""
-        for j, y in self._truths(i):
-            other = self._judged(i, y, "")
-            for row, claim in enumerate(_CLAIMS):
-                for k, output in enumerate(found[row]):
-                    mine, theirs = float(output.values[row, k]), float(other.values[row, k])
-                    if theirs > mine and differ(mine, theirs):
-                        self.ledger.remark(
-                            claim.check, f"{claim.call} of example {i} returned {shown(output.y)} with {claim.what} "
-                            f"{mine:.10g}, and {shown(y)}, the truth of example {j}, has {theirs:.10g}: right if that "
-                            "is no output of this example; define outputs(x) to compare with all"
-                        )  # fmt: skip
+    def _compare_with_others(self, i: int, found: Sequence[Sequence[Output]], others: Sequence[_Truth]) -> None:
+        """A remark on a truth of another example that would be better, if it were an output of this one."""
+        for row, claim in enumerate(_CLAIMS):
+            if claim.check not in self.remarked:
+                self._compare_claim(i, claim, row, found[row], others)
+
+    def _compare_claim(self, i: int, claim: Claim, row: int, found: Sequence[Output], others: Sequence[_Truth]) -> None:
+        for other in others:
+            y = self.Y[other.example]
+            values = Output(y, "", self.w[:, other.index] @ other.value, other.loss).values[row]
+            for k, output in enumerate(found):
+                mine, theirs = float(output.values[row, k]), float(values[k])
+                if theirs > mine and differ(mine, theirs):
+                    self.remarked.add(claim.check)
+                    self.ledger.remark(
+                        claim.check, f"{claim.call} of example {i} returned {shown(output.y)} with {claim.what} "
+                        f"{mine:.10g}, and {shown(y)}, the truth of example {other.example}, has {theirs:.10g}: right "
+                        "if that is no output of this example; define outputs(x) to compare with all"
+                    )  # fmt: skip
+                    return
 
     # --- the whole
 
@@ -314,4 +349,4 @@ class PlainCheck:
 
 def _look(y: Any) -> Any:
     """What outputs of the same kind have in common: type and shape."""
-    return type(y), getattr(y, "shape", None) or (len(y) if hasattr(y, "__len__") else None)
+    return type(y), str(getattr(y, "shape", None) or (len(y) if hasattr(y, "__len__") else None))
