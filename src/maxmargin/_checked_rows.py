@@ -74,17 +74,18 @@ def checked_scores(estimator: Any, score: Callable[[], Any]) -> NDArray[np.float
     Raises
     ------
     DataError
-        Where a score is no number, or so large that a sum of several is none: names the row.
+        Where a score is no number, or above 1e300 in size, so that a sum of several may be none: names the row.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         scores: NDArray[np.float64] = np.asarray(score())
     fine = np.abs(scores) <= LARGEST
     if not fine.all():
         row = int(np.argmin(fine if fine.ndim == 1 else fine.all(1)))
-        raise DataError(
-            f"{type(estimator).__name__}: the values of row {row} are too large to compute its score; scale X as the "
-            "data of the fit were"
-        )
+        largest = float(np.abs(scores[row]).max())
+        what = f"the values of row {row} are too large to compute its score"
+        if np.isfinite(largest):
+            what = f"row {row} has a score of {largest:.3g} in size, and sums of scores above {LARGEST:g} overflow"
+        raise DataError(f"{type(estimator).__name__}: {what}; scale X as the data of the fit were")
     return scores
 
 

@@ -239,9 +239,7 @@ def test_features_too_large_for_a_score_are_named_by_line_and_number(
     ok("train", "small.svm", "-o", "m", "--task", task, "-C", "100")
     rows = [f"1 {qid}1:1 2:{x}" for x in range(1, 10)] + [f"-1 {qid}1:1 2:1.7e308"]
     Path("far.svm").write_text("# c\n\n" + "\n".join(rows) + "\n")
-    problem = (
-        "values that are too large to compute a score; scale the features as the data of the fit were: '2:1.7e+308'"
-    )
+    problem = "values whose score is above 1e300 in size, or none; scale the features as the data of the fit were: '2:1.7e+308'"
     scores = [["predict", "m", "far.svm", "-q", "--scores"]] if task not in ("regression", "ranking") else []
     for command in (
         ["predict", "m", "far.svm", "-q"],
@@ -253,6 +251,8 @@ def test_features_too_large_for_a_score_are_named_by_line_and_number(
         outcome = run(*command)
         assert outcome.status == 2
         assert outcome.error == f"far.svm:12: {problem}"
+    Path("far.svm").write_text(Path("far.svm").read_text().replace("1.7e308", "3e301"))
+    assert run("predict", "m", "far.svm", "-q").error == f"far.svm:12: {problem.replace('1.7e+308', '3e+301')}"
 
 
 def test_attributes_that_are_too_large_are_named_by_line_and_name(run: Run, ok: Run, folder: Any) -> None:

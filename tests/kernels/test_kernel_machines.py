@@ -435,6 +435,15 @@ def test_a_score_that_is_no_number_is_refused(kernel: str) -> None:
         model.predict(far)
 
 
+def test_a_finite_score_that_is_refused_is_said_to_be_large() -> None:
+    model = SVMClassifier(fit_intercept=False).fit([[1.0], [-1.0]], [1, -1])
+    with pytest.raises(
+        DataError, match=r": row 1 has a score of 3e\+305 in size, and sums of scores above 1e\+300 overflow"
+    ):
+        model.decision_function([[1.0], [-3e305]])
+    assert model.decision_function([[1e299]]) == pytest.approx(1e299)
+
+
 @pytest.mark.parametrize("C", [1e-6, 1.0, 1e6])
 @pytest.mark.parametrize("name", ["rbf", "poly", "cosine"])
 def test_unscaled_data_at_any_C(name: str, C: float) -> None:

@@ -145,12 +145,12 @@ class RowTask(Task):
         self, error: DataError, model: Any, examples: Examples, source: Input, settings: Mapping[str, Any]
     ) -> FileFormatError | None:
         said, first = str(error), 0 if settings.get("zero_based") else 1
-        found = _ROW.search(said) if " are too large to compute its score" in said else None
-        if found and examples.rows is not None:
+        large = " are too large to compute its score" in said or " and sums of scores above " in said
+        if large and examples.rows is not None and (found := _ROW.search(said)):
             row = int(found[1])
             one = examples.X[[row]]
             k = int(np.abs(one.data).argmax())
-            what = "values that are too large to compute a score; scale the features as the data of the fit were"
+            what = "values whose score is above 1e300 in size, or none; scale the features as the data of the fit were"
             token = f"{one.indices[k] + first}:{format_number(float(one.data[k]))}"
             return FileFormatError(what, path=source.name, line=int(examples.rows[row]), token=token)
         if TOO_LARGE not in said:
