@@ -166,7 +166,7 @@ class Certificate:
 
     @property
     def bounded(self) -> bool:
-        """Whether ``dual`` is a lower bound of the optimum: not minus infinity, and no ``no_bound``."""
+        """Whether ``dual`` bounds the optimum: it is above minus infinity, and ``no_bound`` is empty."""
         return not self.no_bound and self.dual > -math.inf
 
     @property

@@ -129,9 +129,8 @@ class MulticlassTask:
         """``W`` of a dual point, ``(n_features, n_classes)``."""
         beta = -a
         beta[self.examples, self.target] = 0.0
-        beta[self.examples, self.target] = -np.einsum(
-            "ik->i", beta
-        )  # not c_i - a_iy, which at a large C would be rounding
+        # not c_i - a_iy, which at a large C would be rounding
+        beta[self.examples, self.target] = -np.einsum("ik->i", beta)
         return np.ascontiguousarray(self.rows.combined(beta))
 
     def rounding(self, w: Reals) -> float:
