@@ -395,8 +395,8 @@ def callback(record, w):
 
 options = dict(C=1e4, tol=1e-12, max_passes=10**9, callback=callback)
 if kind == "classes":
-    X = rng.normal(size=(20_000, 50)) * np.logspace(0, 4, 50)
-    y = rng.integers(0, 2, 20_000)
+    X = rng.normal(size=(100_000, 50)) * np.logspace(0, 4, 50)
+    y = rng.integers(0, 2, 100_000)
     model, few = MulticlassSVM(**options, solver=sys.argv[2]), slice(0, 100)
 elif kind == "sequences":
     X = [[["a%d" % k for k in rng.integers(0, 300, 5)] for _ in range(15)] for _ in range(600)]
