@@ -16,8 +16,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets
 
+from ._checked_rows import checked_rows
 from ._class_labels import KnownLabels, all_classes
+from ._estimator import check_sample_weight
 from ._kernel_machine import KernelMachine
 from .data._mapped_rows import rows_of
 from .errors import RuledOutError
@@ -30,8 +33,8 @@ from .solvers.subgradient import Pegasos, Subgradient
 from .structures.base import check_row_magnitude
 
 __all__ = [
-    "Streams", "can_stream", "check_stream_costs", "check_stream_solver", "check_stream_weight", "classes_of",
-    "for_streams", "numbers_among", "stream_loss", "used_rows",
+    "Streams", "can_stream", "check_stream_costs", "check_stream_solver", "check_stream_weight", "class_piece",
+    "for_streams", "stream_loss", "used_rows",
 ]  # fmt: skip
 
 Reals = NDArray[np.float64]
@@ -359,6 +362,37 @@ def numbers_among(labels: KnownLabels, truth: NDArray[Any], classes: NDArray[Any
             f"y has the class {labels.label(int(new[0]), truth)!r}, which is not among classes {classes.tolist()!r:.80}"
         )
     return number
+
+
+def class_piece(
+    estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any
+) -> tuple[Streams | None, Any, Ints, Reals]:
+    """The next piece of a stream of classes, checked; ``classes_`` are known from then on.
+
+    Returns
+    -------
+    streams : Streams or None
+        None before the first piece.
+    X : array or CSR matrix of shape (m, d)
+        Rows of positive weight.
+    number : int64 array of shape (m,)
+        Their classes.
+    weight : float64 array of shape (m,)
+    """
+    streams: Streams | None = vars(estimator).get("_streams")
+    if streams is not None:
+        streams.check(estimator)
+    known = classes_of(classes, getattr(estimator, "classes_", None), begun=streams is not None)
+    labels = KnownLabels(y, known)
+    X, truth = checked_rows(
+        estimator, X, labels.y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=streams is None
+    )
+    check_classification_targets(truth)
+    number = numbers_among(labels, truth, known)
+    weight = labels.weights(estimator.class_weight, number, check_sample_weight(sample_weight, len(truth)))
+    X, order, weight = used_rows(estimator, X, weight)
+    estimator.classes_ = known
+    return streams, X, number[order], weight
 
 
 def used_rows(estimator: Any, X: Any, weight: Reals | None) -> tuple[Any, Ints, Reals]:

@@ -10,16 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, log_expit, softmax
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from ._checked_rows import checked_rows
-from ._class_labels import Classifier, ClassLabels, KnownLabels, classes_in, classes_part
-from ._estimator import check_sample_weight, undone_if_failed, warn_caller
+from ._class_labels import Classifier, ClassLabels, classes_in, classes_part
+from ._estimator import undone_if_failed, warn_caller
 from ._kernel_machine import KernelMachine, bounded_together, canonical, dual_of, nu_for_classes, points_of
 from ._machine import as_begun, check_margin, check_switches, held_back, left_out
 from ._notes import HardMargin, says_why_nothing, tell_apart_by_nu, tell_hard_margin
-from ._partial_fit import Streams, can_stream, classes_of, for_streams, numbers_among, stream_loss, used_rows
+from ._partial_fit import Streams, can_stream, class_piece, for_streams, stream_loss
 from ._warm import EncodedClasses, End, Ends
 from .data._mapped_rows import rows_of
 from .losses import MARGIN_LOSSES, Hinge, Logistic, MarginLoss, margin_loss
@@ -377,20 +376,7 @@ class SVMClassifier(Classifier, KernelMachine):
         check_switches(self)
         loss = stream_loss(self.loss)
         self._check_multi_class()
-        streams: Streams | None = vars(self).get("_streams")
-        if streams is not None:
-            streams.check(self)
-        known = classes_of(classes, getattr(self, "classes_", None), begun=streams is not None)
-        labels = KnownLabels(y, known)
-        X, truth = checked_rows(
-            self, X, labels.y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=streams is None
-        )
-        check_classification_targets(truth)
-        number = numbers_among(labels, truth, known)
-        weight = labels.weights(self.class_weight, number, check_sample_weight(sample_weight, len(truth)))
-        X, order, weight = used_rows(self, X, weight)
-        number = number[order]
-        self.classes_ = known
+        streams, X, number, weight = class_piece(self, X, y, classes, sample_weight)
         problems = list(self._problems(number))
         if streams is None:
             streams = Streams.of_rows(self, len(problems))
@@ -398,12 +384,12 @@ class SVMClassifier(Classifier, KernelMachine):
 
         def taken() -> int:
             """Rows that at least one of the problems has seen."""
-            seen = np.zeros(len(order), np.bool_)
+            seen = np.zeros(len(number), np.bool_)
             for stream, earlier, (part, _, _) in zip(streams.each, before, problems, strict=True):
                 seen[slice(stream.seen - earlier) if part is None else part[: stream.seen - earlier]] = True
             return int(seen.sum())
 
-        with streams.piece(self, len(order), taken):
+        with streams.piece(self, len(number), taken):
             for stream, (part, sign, _) in zip(streams.each, problems, strict=True):
                 if len(sign):
                     s, rows = (weight, X) if part is None else (weight[part], rows_of(X, part))

@@ -11,15 +11,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from ._checked_rows import checked_rows, checked_scores
-from ._class_labels import Classifier, ClassLabels, KnownLabels, classes_in, classes_part
+from ._class_labels import Classifier, ClassLabels, classes_in, classes_part
 from ._estimator import (
     MarginEstimator,
     check_number,
-    check_sample_weight,
     choose_solver,
     costs_of_labels,
     undone_if_failed,
@@ -30,10 +28,8 @@ from ._partial_fit import (
     Streams,
     check_stream_solver,
     check_stream_weight,
-    classes_of,
+    class_piece,
     for_streams,
-    numbers_among,
-    used_rows,
 )
 from ._products import inner
 from .data._mapped_rows import rows_of
@@ -343,22 +339,9 @@ class MulticlassSVM(Classifier, MarginEstimator):
 
         self._check_parameters()
         self._check_intercept_parameters(free=self._stream_intercepts["intercept"] == "free")
-        streams: Streams | None = vars(self).get("_streams")
-        if streams is not None:
-            streams.check(self)
-        known = classes_of(classes, getattr(self, "classes_", None), begun=streams is not None)
-        labels = KnownLabels(y, known)
-        X, truth = checked_rows(
-            self, X, labels.y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=streams is None
-        )
-        check_classification_targets(truth)
-        number = numbers_among(labels, truth, known)
-        weight = labels.weights(self.class_weight, number, check_sample_weight(sample_weight, len(truth)))
-        structure = self._structure(known)
-        X, order, weight = used_rows(self, _canonical(X), weight)
-        self.classes_ = known
-        constant = self._stream_intercepts["constant"]
-        encoded: Encoded = structure.encode(_with_constant(X, constant), number[order])
+        streams, X, number, weight = class_piece(self, X, y, classes, sample_weight)
+        structure, X = self._structure(self.classes_), _canonical(X)
+        encoded: Encoded = structure.encode(_with_constant(X, self._stream_intercepts["constant"]), number)
         if streams is None:
             streams = Streams.of_structure(self, encoded.n_weights)
         oracle = CompiledOracle(structure, encoded)
