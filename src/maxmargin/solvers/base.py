@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -26,6 +27,11 @@ __all__ = [
 Ints = NDArray[np.int64]
 Reals = NDArray[np.float64]
 _VISITS = 2000
+# Part of the gap of a sweep whose examples are visited again, and how often (measured on tagging and on handwritten
+# words: from 0.2 to 0.5, and from 4 to 20 times, are as good; names in tweets take half the time, or less where C is
+# large, the others eight to ten tenths)
+_SHARE, _TURNS = 0.3, 8
+_BEFORE = 3  # calls without: in early passes a few sweeps are enough
 FINEST = 1e-15
 """Relative gap beyond which there is only rounding, whatever tolerance is asked for."""
 
@@ -333,21 +339,45 @@ def sweep_until(task: Task, work: Work, examples: Ints, *, most: int, gap: float
     """Sweeps over the cached planes of examples, in random order, until their gap is at most ``gap``.
 
     Entering a kernel costs as much as some hundred visits: of few examples, several sweeps go in one call, and their
-    mean gap counts.
+    mean gap counts. After some calls the few examples that hold much of the gap are visited some times more: where
+    sentences contradict each other, the weights of a hundred go on rising after thousands have come to rest.
+
+    Parameters
+    ----------
+    most : int
+        Limit on the visits, in sweeps over all of the examples.
 
     Returns
     -------
     float
-        The gap met in the last sweeps, infinite when there was none.
+        The gap met in the last sweeps over all of them, infinite when there was none.
     """
-    together, done, left = max(1, _VISITS // len(examples)), 0, np.inf
+    n = len(examples)
+    together, calls, done, left = max(1, _VISITS // n), 0, 0.0, np.inf
     while done < most and left > gap:
-        count = min(together, most - done)
+        count = min(together, math.ceil(most - done))
         work.state[GAP] = 0.0
-        task.oracle.sweep(work, np.concatenate([task.rng.permutation(examples) for _ in range(count)]))
+        _sweep(task, work, examples, count)
         left = float(work.state[GAP]) / count
         done += count
+        calls += 1
+        if left > gap and done < most and calls >= _BEFORE:
+            few = _with_share(examples, work.gaps, _SHARE)
+            _sweep(task, work, few, _TURNS)
+            done += _TURNS * len(few) / n
     return left
+
+
+def _sweep(task: Task, work: Work, examples: Ints, times: int) -> None:
+    task.oracle.sweep(work, np.concatenate([task.rng.permutation(examples) for _ in range(times)]))
+
+
+def _with_share(examples: Ints, gaps: Reals, share: float) -> Ints:
+    """As few of the examples as hold that share of all their gaps."""
+    mine = gaps[examples]
+    order = np.argsort(-mine, kind="stable")
+    total = np.cumsum(mine[order])
+    return examples[order[: 1 + np.searchsorted(total, share * total[-1])]]
 
 
 def to_dual_point(oracle: Oracle, work: Work, examples: Ints) -> float:
