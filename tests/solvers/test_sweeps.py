@@ -1,0 +1,82 @@
+"""Sweeps over cached planes: they return to the few examples that hold much of the gap."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from maxmargin import SequenceSVM
+from maxmargin.solvers import base
+from maxmargin.solvers.compiled_oracle import CompiledOracle
+from maxmargin.solvers.passes import GAP, STATE_SIZE
+
+
+def contradicting(n: int = 2500, pairs: int = 20) -> tuple[list[Any], list[Any]]:
+    """Sentences that can be learned, and pairs of equal ones with different labels."""
+    rng = np.random.default_rng(0)
+    numbers = rng.integers(0, 200, (n, 3)).tolist()
+    X = [[[f"w{a}"] for a in sentence] for sentence in numbers]
+    y = [[a % 3 for a in sentence] for sentence in numbers]
+    for k in range(pairs):
+        X += 2 * [[[f"c{k}"], [f"d{k}"]]]
+        y += [[0, 1], [1, 2]]
+    return X, y
+
+
+def test_sentences_that_contradict_each_other_take_half_the_visits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their weights rise to C, 100 here, in small steps, long after all others have come to rest."""
+    X, y = contradicting()
+    visits: list[int] = []
+    sweep = CompiledOracle.sweep
+
+    def counted(self: CompiledOracle, work: Any, order: Any) -> None:
+        visits[-1] += len(order)
+        sweep(self, work, order)
+
+    monkeypatch.setattr(CompiledOracle, "sweep", counted)
+    found = []
+    for before in (base._BEFORE, 10**9):
+        monkeypatch.setattr(base, "_BEFORE", before)
+        visits.append(0)
+        found.append(SequenceSVM(C=100.0, tol=1e-4, max_passes=200, random_state=0).fit(X, y).certificate_)
+    assert all(certificate.status.ok for certificate in found)
+    assert visits[0] < 0.6 * visits[1]
+    assert found[0].primal == pytest.approx(found[1].primal, rel=2e-4)
+    assert found[0].dual == pytest.approx(found[1].dual, rel=2e-4)
+
+
+def test_as_few_examples_as_hold_a_share() -> None:
+    gaps = np.array([9.0, 0.0, 4.0, 1.0, 3.0, 9.0])
+    examples = np.array([1, 2, 3, 4])
+    for share, few in [(0.0, [2]), (0.4, [2]), (0.6, [2, 4]), (0.95, [2, 4, 3])]:
+        np.testing.assert_array_equal(base._with_share(examples, gaps, share), few)
+    assert len(base._with_share(np.array([1]), gaps, 0.3)) == 1  # no gap at all
+
+
+@pytest.mark.parametrize("most", [1, 2, 7, 40])
+def test_visits_stay_within_the_limit(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a sweep over all examples, and of the few, the last may go a little beyond."""
+    examples = np.arange(3000)
+    gaps = np.zeros(3000)
+    gaps[:30] = 1.0
+    seen: list[int] = []
+
+    class Oracle:
+        def sweep(self, work: Any, order: Any) -> None:
+            seen.append(len(order))
+            work.state[GAP] = 30.0
+
+    class Work:
+        state = np.zeros(STATE_SIZE)
+
+    class Task:
+        oracle, rng = Oracle(), np.random.default_rng(0)
+
+    work: Any = Work()
+    work.gaps = gaps
+    task: Any = Task()
+    assert base.sweep_until(task, work, examples, most=most, gap=1.0) == 30.0
+    assert most <= sum(seen) / 3000 <= most + 1
+    assert (min(seen) < 100) == (most > base._BEFORE)
