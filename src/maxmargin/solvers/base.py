@@ -363,8 +363,9 @@ def sweep_until(task: Task, work: Work, examples: Ints, *, most: int, gap: float
         calls += 1
         if left > gap and done < most and calls >= _BEFORE:
             few = _with_share(examples, work.gaps, _SHARE)
-            _sweep(task, work, few, _TURNS)
-            done += _TURNS * len(few) / n
+            turns = min(_TURNS, math.ceil((most - done) * n / len(few)))
+            _sweep(task, work, few, turns)
+            done += turns * len(few) / n
     return left
 
 
