@@ -27,11 +27,10 @@ __all__ = [
 Ints = NDArray[np.int64]
 Reals = NDArray[np.float64]
 _VISITS = 2000
-# Part of the gap of a sweep whose examples are visited again, and how often (measured on tagging and on handwritten
-# words: from 0.2 to 0.5, and from 4 to 20 times, are as good; names in tweets take half the time, or less where C is
-# large, the others eight to ten tenths)
+# part of the gap of a sweep whose examples are visited again, and how often (on tagging and on handwritten words from
+# 0.2 to 0.5, and from 4 to 20 times, were as good)
 _SHARE, _TURNS = 0.3, 8
-_BEFORE = 3  # calls without: in early passes a few sweeps are enough
+_BEFORE = 3  # calls before that: in early passes a few sweeps are enough
 FINEST = 1e-15
 """Relative gap beyond which there is only rounding, whatever tolerance is asked for."""
 
@@ -339,8 +338,9 @@ def sweep_until(task: Task, work: Work, examples: Ints, *, most: int, gap: float
     """Sweeps over the cached planes of examples, in random order, until their gap is at most ``gap``.
 
     Entering a kernel costs as much as some hundred visits: of few examples, several sweeps go in one call, and their
-    mean gap counts. After some calls the few examples that hold much of the gap are visited some times more: where
-    sentences contradict each other, the weights of a hundred go on rising after thousands have come to rest.
+    mean gap counts. After some calls the few examples that hold much of the gap are visited some times more: where some
+    contradict each other, their weights go on rising in small steps long after the others have come to rest. Of few
+    examples, whose calls hold many sweeps, there are few such visits.
 
     Parameters
     ----------

@@ -44,8 +44,8 @@ class FrankWolfe:
         found at the last visit (the first pass, and one after each evaluation, visits all in both).
     sweeps : int
         At most so many passes over the cached planes after each pass with the decoder; they end early once their gap is
-        two fifths of the decoder's. After the first few, examples that hold much of the gap are visited more often. 0
-        with ``steps="plain"`` is algorithm 4 of 2013.
+        two fifths of the decoder's. After the first few, those of many examples that hold much of the gap are visited
+        more often. 0 with ``steps="plain"`` is algorithm 4 of 2013.
     average : bool
         Return the average of the iterates, the k-th weighted by k.
     """
