@@ -21,6 +21,8 @@ __all__ = [
 
 Ints = NDArray[np.int64]
 
+_EMPTY = "the set of labels is empty; None stands for an unknown label"
+
 
 @dataclass
 class GivenLabels:
@@ -136,7 +138,7 @@ def labels_of(labels: Any, i: int, *, sets: bool = False) -> list[Any]:
 
 def _check_set(labels: set[Any], where: str) -> None:
     if not labels:
-        raise DataError(f"{where}: the set of labels is empty; None stands for an unknown label")
+        raise DataError(f"{where}: {_EMPTY}")
     if None in labels:
         raise DataError(f"{where}: None is in a set of labels; None alone stands for an unknown label")
     for label in labels:
@@ -254,7 +256,7 @@ def allowed_labels(known: Sequence[Any], start: Ints, number: Mapping[Hashable, 
     Raises
     ------
     DataError
-        For lengths that do not fit and for labels that the model does not know; names the token.
+        For lengths that do not fit, for labels that the model does not know and for empty sets; names the token.
     """
     known = examples_of(known, "known", "label sequences")
     if len(known) != len(start) - 1:
@@ -271,6 +273,8 @@ def allowed_labels(known: Sequence[Any], start: Ints, number: Mapping[Hashable, 
             if label is None:
                 continue
             several = isinstance(label, set | list) or (isinstance(label, frozenset) and label not in number)
+            if several and not label:
+                raise DataError(f"known: sequence {i}: no label sequence agrees with token {t}: {_EMPTY}")
             try:
                 numbers = [number[each] for each in (label if several else [label])]
             except KeyError as error:

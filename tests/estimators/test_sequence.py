@@ -183,6 +183,8 @@ def test_known_labels_restrict_a_prediction(model: SequenceSVM) -> None:
         ([None], "known has 1 sequences and X has 4"),
         ([None, None, [], ["V", "V"]], "sequence 3: no label sequence agrees"),
         ([[set(), None, None, None], None, None, None], "sequence 0: no label sequence agrees"),
+        ([None, [[]], None, None], "known: sequence 1: no label sequence agrees with token 0: the set of labels is em"),
+        ([[None, frozenset(), None, None], None, [], None], "with token 1: the set of labels is empty; None stands"),
     ]:
         with pytest.raises(DataError, match=message):
             model.predict(NEW, bad)
