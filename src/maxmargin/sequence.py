@@ -85,7 +85,7 @@ class SequenceSVM(MarginEstimator):
         ``sample_weight``, as those of many copies would; fractions add up, and 1 ignores nothing.
     tol : float, default=1e-2
         Relative duality gap at which to stop.
-    max_passes : int, default=100
+    max_passes : int, default=200
         Passes over the data, that of the certificate included (1 is taken for 2: a pass and its certificate).
     max_time : float, optional
         Seconds of solving, looked at within passes too; the pass of the certificate comes on top. With partly known
@@ -167,7 +167,7 @@ class SequenceSVM(MarginEstimator):
         forbidden: Iterable[tuple[Any, Any]] | Literal["iob2", "bioes"] | None = None,
         min_count: int = 1,
         tol: float = 1e-2,
-        max_passes: int = 100,
+        max_passes: int = 200,
         max_time: float | None = None,
         solver: Any = "auto",
         completion_rounds: int = 10,

@@ -43,7 +43,7 @@ class StructuredSVM(MarginEstimator):
         ``"bundle"``, ``"gradient_descent"``, ``"subgradient"``, ``"pegasos"``.
     tol : float, default=1e-2
         Relative duality gap at which to stop.
-    max_passes : int, default=100
+    max_passes : int, default=200
         Passes over the data, that of the certificate included (1 is taken for 2: a pass and its certificate).
     max_time : float, optional
         Seconds of solving, looked at within passes too; the pass of the certificate comes on top.
@@ -78,7 +78,7 @@ class StructuredSVM(MarginEstimator):
         *,
         solver: Any = "auto",
         tol: float = 1e-2,
-        max_passes: int = 100,
+        max_passes: int = 200,
         max_time: float | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,

@@ -50,7 +50,7 @@ class TreeSVM(MarginEstimator):
         ``sample_weight``, as many copies of it would; fractions add up, and 1 ignores nothing.
     tol : float, default=1e-2
         Relative duality gap at which to stop.
-    max_passes : int, default=100
+    max_passes : int, default=200
         Passes over the data, that of the certificate included (1 is taken for 2: a pass and its certificate).
     max_time : float, optional
         Seconds of solving, looked at within passes too; the pass of the certificate comes on top.
@@ -112,7 +112,7 @@ class TreeSVM(MarginEstimator):
         empty: bool = False,
         min_count: int = 1,
         tol: float = 1e-2,
-        max_passes: int = 100,
+        max_passes: int = 200,
         max_time: float | None = None,
         solver: Any = "auto",
         n_jobs: int | None = None,

@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 
 from maxmargin import SequenceSVM
-from maxmargin.solvers import base
+from maxmargin.solvers import base, frank_wolfe
 from maxmargin.solvers.compiled_oracle import CompiledOracle
+from maxmargin.solvers.frank_wolfe import FrankWolfe
+from maxmargin.solvers.loop import minimize
 from maxmargin.solvers.passes import GAP, STATE_SIZE
+from solvers.enumeration import multiclass_case, plain_case
 
 
 def contradicting(n: int = 2500, pairs: int = 20) -> tuple[list[Any], list[Any]]:
@@ -81,3 +84,49 @@ def test_visits_stay_within_the_limit(most: int, holders: int) -> None:
     assert base.sweep_until(task, work, examples, most=most, gap=1.0) == 30.0
     assert most <= sum(seen) / 3000 <= most + 1
     assert any(count % 3000 for count in seen) == (most > base._BEFORE)
+
+
+@pytest.mark.parametrize(("sweeps", "compiled", "plain"), [("auto", 16, 50), (3, 3, 3), (0, 0, 0)])
+def test_plain_python_is_worth_more_sweeps(
+    monkeypatch: pytest.MonkeyPatch, sweeps: Any, compiled: int, plain: int
+) -> None:
+    """A sweep may take as long as a compiled search, but hardly ever as long as one in Python."""
+    seen: list[int] = []
+
+    def counted(task: Any, work: Any, examples: Any, *, most: int, gap: float) -> float:
+        seen.append(most)
+        return base.sweep_until(task, work, examples, most=most, gap=gap)
+
+    monkeypatch.setattr(frank_wolfe, "sweep_until", counted)
+    solver = FrankWolfe(sweeps=sweeps)
+    rng = np.random.default_rng(0)
+    case = multiclass_case(rng.normal(size=(12, 3)), np.arange(12) % 3)
+    for oracle, most in ((case.oracle, compiled), (plain_case(case).oracle, plain)):
+        seen.clear()
+        minimize(oracle, solver, C=1.0, max_passes=4, random_state=0)
+        assert seen
+        assert set(seen) == {most}
+
+
+def test_a_warm_start_goes_over_the_planes_that_it_has_before_it_searches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With another C they are far from where they would be."""
+    X, y = contradicting(200, 5)
+    model = SequenceSVM(C=0.1, tol=1e-3, warm_start=True, random_state=0).fit(X, y)
+    calls: list[str] = []
+
+    def telling(name: str) -> Any:
+        method = getattr(CompiledOracle, name)
+
+        def told(self: Any, *args: Any) -> None:
+            calls.append(name)
+            method(self, *args)
+
+        return told
+
+    for name in ("sweep", "frank_wolfe"):
+        monkeypatch.setattr(CompiledOracle, name, telling(name))
+    model.set_params(C=10.0).fit(X, y)
+    assert calls[0] == "sweep"
+    calls.clear()
+    SequenceSVM(C=10.0, tol=1e-3, random_state=0).fit(X, y)
+    assert calls[0] == "frank_wolfe"

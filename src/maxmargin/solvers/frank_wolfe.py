@@ -42,23 +42,25 @@ class FrankWolfe:
     sampling : {"permutation", "uniform", "gap"}
         Order of the visits: every example once in random order; drawn with replacement; drawn in proportion to the gap
         found at the last visit (the first pass, and one after each evaluation, visits all in both).
-    sweeps : int
+    sweeps : int or "auto"
         At most so many passes over the cached planes after each pass with the decoder; they end early once their gap is
         two fifths of the decoder's. After the first few, those of many examples that hold much of the gap are visited
-        more often. 0 with ``steps="plain"`` is algorithm 4 of 2013.
+        more often. "auto" is 16, and 50 for structures in plain Python, whose methods take longer. 0 with
+        ``steps="plain"`` is algorithm 4 of 2013.
     average : bool
         Return the average of the iterates, the k-th weighted by k.
     """
 
     steps: Literal["pairwise", "away", "plain"] = "pairwise"
     sampling: Literal["permutation", "uniform", "gap"] = "permutation"
-    sweeps: int = 50
+    sweeps: int | Literal["auto"] = "auto"
     average: bool = False
 
     def __post_init__(self) -> None:
         check_choice(self, "steps", sorted(_RULES))
         check_choice(self, "sampling", ("permutation", "uniform", "gap"))
-        check_option(self, "sweeps", "at least 0", lambda each: each >= 0.0, integral=True)
+        if not isinstance(self.sweeps, str) or self.sweeps != "auto":
+            check_option(self, "sweeps", "at least 0", lambda each: each >= 0.0, integral=True)
         check_bool(self, "average")
 
     @property
@@ -74,12 +76,14 @@ class FrankWolfe:
 class _FrankWolfeRun(StructuredRun):
     def __init__(self, options: FrankWolfe, task: Task) -> None:
         self.options, self.task = options, task
+        self.sweeps = task.oracle.sweeps if options.sweeps == "auto" else options.sweeps
         self.work = Work.start(task.oracle.n_weights, task.c, rule=_RULES[options.steps], averaged=options.average)
         self._visited_all = False
         if task.warm is not None and task.warm.planes is not None:
             self.work.planes = task.warm.planes
             self.dual()
         self.looks_at_start = task.warm is not None and task.warm.planes is None
+        self._begun = task.warm is None  # else the planes known come first: they may have waited for another ``C``
 
     def _permuted(self) -> NDArray[np.int64]:
         return self.task.rng.permutation(self.task.examples)
@@ -98,9 +102,9 @@ class _FrankWolfeRun(StructuredRun):
 
     def advance(self) -> Step:
         work, oracle = self.work, self.task.oracle
-        if self.looks_at_start:
-            sweep_until(self.task, work, self.task.examples, most=max(self.options.sweeps, 1), gap=0.0)
-            self.looks_at_start = False
+        if not self._begun:
+            sweep_until(self.task, work, self.task.examples, most=max(self.sweeps, 1), gap=0.0)
+            self._begun = True
         work.stamp += 1
         work.state[passes.GAP] = 0.0
         oracle.frank_wolfe(work, self._order())
@@ -113,7 +117,7 @@ class _FrankWolfeRun(StructuredRun):
     def _sweeps(self, gap: float) -> None:
         """Sweeps over the cached planes until the decoder promises more than they do."""
         work, oracle_gaps = self.work, self.work.gaps.copy()
-        sweep_until(self.task, work, self.task.examples, most=self.options.sweeps, gap=_ENOUGH * gap)
+        sweep_until(self.task, work, self.task.examples, most=self.sweeps, gap=_ENOUGH * gap)
         work.gaps[:] = oracle_gaps
 
     def weights(self) -> NDArray[np.float64]:

@@ -44,6 +44,7 @@ class PlainOracle(Oracle):
 
     features = staticmethod(identity_features)
     potentials_at = staticmethod(identity_potentials_at)
+    sweeps = 50
 
     def __init__(self, structure: Any, X: Sequence[Any], Y: Sequence[Any]) -> None:
         self.structure, self.X, self.Y = structure, X, Y
