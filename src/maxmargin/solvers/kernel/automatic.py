@@ -2,8 +2,10 @@
 
 Block SMO comes first: it looks at few kernel values and gives models with few support vectors. From its progress it is
 seen how much more the tolerance would take; where an interior point method costs less, as with a large ``C`` or a
-kernel of low rank on up to a few thousand points, that one takes over. The decision counts operations and never looks
-at a clock, so the same data always give the same model.
+kernel of low rank on up to a few thousand points, that one takes over. Progress is that of the gap beside the dual
+value: with a large ``C`` the objective is nearly all gap for most of the way, and the share of the gap in it stands
+still. It tells little at first, so nothing is decided before block SMO has had a part of what the other way costs. The
+decision counts operations and never looks at a clock, so the same data always give the same model.
 """
 
 from __future__ import annotations
@@ -26,10 +28,12 @@ from .task import KernelTask
 
 __all__ = ["KernelAutomatic"]
 
-_FIRST_LOOK = 4
-_ITERATIONS = 25
+_FIRST_LOOK = 4  # passes; earlier where they have cost as much as the other way would
+_TRIED = 0.2  # of what the other way costs, before block SMO is left
+_BLOCK = 1.0 / 16.0  # and at most in one block, which is no more than four times the figure that it is given
+_ITERATIONS = 15
 # operations of products of matrices that take the time of one in a step of block SMO (measured, one core)
-_FASTER = 8.0
+_FASTER = 16.0
 _CONSTANT = 5e6
 # and of the products of a factor with few columns, with the operations that its matrix takes for each of its numbers
 _FASTER_NARROW, _VALUE = 2.5, 200.0
@@ -80,14 +84,15 @@ class _AutomaticRun(Run):
         self.run: Run = self.smo
         self.label = self.first.name
         self.reason = "it needs few kernel values and converges fast here"
-        self.gaps: list[float] = []
+        self.gaps: list[float] = []  # after every pass of block SMO, beside the dual value
+        self.done: list[float] = []  # operations until then
         self.failures = self.in_vain = 0
         self.least = math.inf  # gap of the interior point method
         self.last: list[float] | None = None  # gaps since that one came to the limits of rounding
         self.budget = _CONSTANT + _ITERATIONS * 4.0 / 3.0 * task.n**3 / _FASTER if suits(task) else math.inf
         if 8.0 * task.n**2 > 1e6 * options.cache_mb:
             self.budget = math.inf
-        self.smo.most = min(self.smo.most, self.budget)  # of few points one block can cost more than the other way
+        self.smo.most = min(self.smo.most, _BLOCK * self.budget)  # of few points one block can cost as much as that
 
     def advance(self) -> Step:
         step = self.run.advance()
@@ -104,15 +109,26 @@ class _AutomaticRun(Run):
             step.settled |= self.at_rounding
         if self.run is not self.smo or self.budget == math.inf:
             return step
-        self.gaps.append(gap)
-        if len(self.gaps) >= _FIRST_LOOK:
-            remaining = passes_to_go(self.gaps, self.task.tol) if math.isfinite(self.gaps[-1]) else math.inf
-            if self.in_vain > _IN_VAIN:
-                remaining = math.inf
-            work = remaining * self.smo.operations / len(self.gaps)
-            if step.ready or work > self._budget(work):
-                self._change(remaining)
+        self.gaps.append(step.gap / max(abs(step.dual), 1e-300))
+        self.done.append(self.smo.operations)
+        remaining = passes_to_go(self.gaps, self.task.tol) if math.isfinite(self.gaps[-1]) else math.inf
+        at_end = step.ready
+        if self.in_vain > _IN_VAIN:
+            remaining, at_end = math.inf, True
+        if (at_end and len(self.gaps) >= _FIRST_LOOK) or self._is_longer(remaining):
+            self._change(remaining)
         return step
+
+    def _is_longer(self, remaining: float) -> bool:
+        """Whether so many passes, like those of the last half, cost more than the other way, and enough was tried."""
+        passes, done = len(self.gaps), self.done[-1]
+        early = passes < _FIRST_LOOK
+        if remaining == 0.0 or (early and remaining == math.inf):  # so soon a gap that rose is no standstill
+            return False
+        half = passes // 2
+        work = remaining * (done - self.done[half]) / (passes - 1 - half)
+        budget = self._budget(work)
+        return work > budget and done > (1.0 if early else _TRIED) * budget
 
     def _budget(self, work: float) -> float:
         """What the other way costs: less with a kernel of low rank, which is looked for where much work is left."""
