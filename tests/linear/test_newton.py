@@ -13,6 +13,7 @@ from sklearn import datasets
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
 from maxmargin import HardMarginSVM, OneClassSVM, SVMClassifier, SVMRegressor
+from maxmargin._products import inner
 from maxmargin.errors import DataError
 from maxmargin.kernels import make_kernel
 from maxmargin.losses import CustomLoss, Exponential, Hinge, Logistic, MarginLoss, Perceptron, SquaredHinge
@@ -25,7 +26,7 @@ from maxmargin.solvers.kernel.task import KernelTask
 from maxmargin.solvers.linear.automatic import Automatic
 from maxmargin.solvers.linear.coordinate_ascent import CoordinateAscent
 from maxmargin.solvers.linear.interior_point import InteriorPoint
-from maxmargin.solvers.linear.newton import Newton
+from maxmargin.solvers.linear.newton import Newton, _System
 from maxmargin.solvers.linear.normal_equations import normal_equations
 from maxmargin.solvers.linear.rows import Rows
 from maxmargin.solvers.linear.task import LinearTask
@@ -298,6 +299,38 @@ def test_kernel_machines_that_are_refused() -> None:
         run_to_tolerance(kernel_task("rbf", Logistic(), 1.0, True, many, np.ones(4001)), KernelNewton())
 
 
+# rows far from the origin
+
+
+def uncentred(seed: int, n: int = 1500, d: int = 400) -> tuple[Any, Any, Any]:
+    """Like pixels, from 0 to 1, and labels that they say nothing of."""
+    rng = np.random.default_rng(seed)
+    return rng.random((n, d)), rng.choice([-1.0, 1.0], n), np.ones(n)
+
+
+@pytest.mark.parametrize("C", [1.0, 100.0])
+@pytest.mark.parametrize("loss", [Logistic(), SquaredHinge()], ids=repr)
+def test_rows_far_from_the_origin_take_no_more_passes_than_centred_ones(loss: MarginLoss, C: float) -> None:
+    for seed in range(4):
+        X, y, ones = uncentred(seed)
+        near = solve(task_of(X - X.mean(0), y, C * ones, loss, "free", 1e-3)).certificate
+        far = solve(task_of(X, y, C * ones, loss, "free", 1e-3)).certificate
+        assert far.status is Status.CONVERGED
+        assert far.primal == pytest.approx(near.primal, rel=1e-3)
+        assert far.passes <= 1.2 * near.passes + 2
+
+
+def test_numbers_far_from_the_origin_take_no_more_passes_than_centred_ones() -> None:
+    for seed in range(4):
+        X, y, ones = uncentred(seed)
+        passes = []
+        for rows in (X - X.mean(0), X):
+            terms, rng = squared_insensitive(y, 10.0 * ones, 0.1), np.random.default_rng(0)
+            task = LinearTask(Rows(rows), terms, 10.0, 10.0 * ones, "free", 1e-3, rng, signs=False)
+            passes.append(solve(task).certificate.passes)
+        assert passes[1] <= 1.2 * passes[0] + 2
+
+
 # its parts
 
 
@@ -315,6 +348,26 @@ def test_normal_equations_are_those_of_the_matrix(form: Any, last: float | None)
     for _ in range(3):
         b = rng.normal(size=len(ridge))
         np.testing.assert_allclose(solver(b), np.linalg.solve(matrix, b), rtol=1e-9)
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS)
+def test_the_system_without_the_intercept_has_the_same_solution(
+    intercept: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("maxmargin.solvers.linear.newton._FORCING", 1e-10)
+    rng = np.random.default_rng(4)
+    X, y, c = data(4)
+    curvature = rng.random(len(y))
+    task = task_of(X + 3.0, y, c, Logistic(), intercept)
+    A = X + 3.0 if intercept == "none" else np.column_stack([X + 3.0, np.ones(len(X))])
+    matrix = np.diag(task.ridge) + (A.T * curvature) @ A
+    b = rng.normal(size=len(matrix))
+    p, _, reached = _System(task, curvature).solution(b, 100)
+    assert reached
+    np.testing.assert_allclose(p, np.linalg.solve(matrix, b), rtol=1e-7, atol=1e-9)
+    down, products, reached = _System(task, curvature).solution(b, 0)
+    assert (products, reached) == (0, False)
+    assert inner(down, b) > 0.0
 
 
 def test_normal_equations_at_the_edge() -> None:

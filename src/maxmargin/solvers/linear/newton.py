@@ -3,6 +3,7 @@
 Problem: see :class:`~maxmargin.solvers.linear.task.LinearTask`. With ``D`` the second derivatives of the costs, a step
 solves ``(I + X^T D X) p = -gradient``: by conjugate gradients, each product of which takes two products with ``X``, as
 long as these come to less than the matrix itself (Lin, Weng and Keerthi, JMLR 2008), and else by its Cholesky factor.
+The former leave out the intercept, which follows from the other weights.
 The lower bound is that of the dual point ``a_i = -c_i loss'(sign_i f_i)``: by Fenchel and Young the gap to it is
 ``1/2 |w - X^T beta(a)|^2`` at the best intercept, half the square of the gradient.
 Memory beyond the data: a few numbers for each row and feature, and ``d^2`` where the matrix is used.
@@ -93,6 +94,43 @@ class _Point:
         self.dual = self.primal - 0.5 * inner(self.gradient[penalized] ** 2, 1.0 / ridge[penalized])
 
 
+class _System:
+    """The system of a step for conjugate gradients: its intercept is the best one for the other weights.
+
+    Among the unknowns a free intercept undoes what they gain. Far from the origin the longest direction by far shifts
+    all scores alike, conjugate gradients that stop early take little else, and the best intercept shifts the scores
+    back. Without it the system is that of rows around their mean, weighted by the curvature.
+    """
+
+    def __init__(self, task: LinearTask, curvature: Reals) -> None:
+        d = task.rows.shape[1]
+        self.task, self.curvature, self.ridge = task, curvature, task.ridge[:d]
+        self.bend, self.pull = 0.0, np.zeros(d)  # of the intercept alone, and its answer to the other weights
+        squares = task.rows.column_squares(curvature)
+        if task.intercept != "none":
+            self.bend = float(curvature.sum() + task.ridge[d])
+            self.pull = task.rows.combined(curvature) / max(self.bend, 1e-300)
+            squares = np.maximum(squares - self.bend * self.pull**2, 0.0)
+        self.scale = 1.0 / np.maximum(self.ridge + squares, 1e-300)
+
+    def product(self, p: Reals) -> Reals:
+        """With the matrix that is left."""
+        scores = self.task.rows.scores(p)
+        if self.bend > 0.0:
+            scores -= inner(self.curvature, scores) / self.bend
+        return np.asarray(self.ridge * p + self.task.rows.combined(self.curvature * scores))
+
+    def solution(self, b: Reals, most: int) -> tuple[Reals, int, bool]:
+        """As of :func:`conjugate_gradients`; where there are to be no products, the steepest way down."""
+        d = len(self.ridge)
+        last = b[d:] / self.bend if self.bend > 0.0 else np.zeros_like(b[d:])
+        rest = b[:d] - self.bend * last.sum() * self.pull
+        p, done, reached = self.scale * rest, 0, False
+        if most:
+            p, done, reached = conjugate_gradients(self.product, rest, self.scale, forcing=_FORCING, most=most)
+        return np.append(p, last - inner(self.pull, p)), done, reached
+
+
 class NewtonRun(Run):
     """``highest`` is the point of the best lower bound met, ``best`` that of the best objective."""
 
@@ -147,19 +185,9 @@ class NewtonRun(Run):
         curvature = task.terms.curvature(at.scores)
         done, left = 0, self.passes_left - 1.0
         if not self.by_matrix or left < 1.0:
-            diagonal = ridge.copy()
-            diagonal[: task.rows.shape[1]] += task.rows.column_squares(curvature)
-            if task.intercept != "none":
-                diagonal[-1] += curvature.sum()
-            scale = 1.0 / np.maximum(diagonal, 1e-300)
-            if left < 1.0:
-                return -scale * at.gradient, 0
-
-            def product(p: Reals) -> Reals:
-                return np.asarray(ridge * p + task.combined(curvature * task.scores(p)))
-
+            system = _System(task, curvature)
             most = int(min(self.most, _MOST_PRODUCTS, left))
-            p, done, reached = conjugate_gradients(product, -at.gradient, scale, forcing=_FORCING, most=most)
+            p, done, reached = system.solution(-at.gradient, most)
             if reached or self.most == math.inf or done + 1.0 > left:
                 return p, done
             self.by_matrix = True
