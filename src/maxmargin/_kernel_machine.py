@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -61,6 +61,22 @@ _MANY, _HOPELESS = 20_000, 300_000  # rows
 _WITH_BOUND = (Status.CONVERGED, Status.ZERO_OPTIMUM)
 
 
+class _MadeOfSparse:
+    """``dual_coef_`` of a machine that keeps its coefficients sparse: dense, read-only, made when it is asked for.
+
+    An attribute of the instance goes before it, which those of other machines are.
+    """
+
+    def __get__(self, machine: KernelMachine | None, kind: type) -> Any:
+        if machine is None:
+            return self
+        if "_sparse_dual" not in vars(machine):
+            raise AttributeError(f"{kind.__name__!r} object has no attribute 'dual_coef_'")
+        dense: Reals = machine._sparse_dual.T.toarray()
+        dense.flags.writeable = False
+        return dense
+
+
 class KernelMachine(Machine):
     """Base of the estimators with one score for a row, linear in the features or in a kernel's.
 
@@ -72,7 +88,8 @@ class KernelMachine(Machine):
     support_vectors_ : array or CSR matrix of shape (n_support, d)
         Those rows; without columns for a precomputed kernel.
     dual_coef_ : float64 array of shape (n_problems, n_support)
-        Their coefficients.
+        Their coefficients. Of pairs of classes an array that is made each time it is asked for: the machine itself
+        keeps them without the zeros.
     dual_residual_ : float64 array of shape (n_problems,)
         Of linear problems without ``nu``, see :class:`~maxmargin.SVMClassifier`.
     kernel_ : Kernel
@@ -89,9 +106,10 @@ class KernelMachine(Machine):
     kernel_: Kernel
     support_: Ints
     support_vectors_: Any
-    dual_coef_: Reals
+    dual_coef_: Reals = cast(Any, _MadeOfSparse())
     dual_residual_: Reals
     _about_kernel: str
+    _sparse_dual: Any  # CSR of shape (n_support, n_problems)
     coef_: Reals
     n_features_in_: int
 
@@ -184,7 +202,7 @@ class KernelMachine(Machine):
     def _advice(self, certificate: Certificate) -> str:
         advice = super()._advice(certificate)
         limit = certificate.status in (Status.PASS_LIMIT, Status.TIME_LIMIT)
-        if not (limit and self._by_kernel and certificate.n_examples >= _MANY * len(np.atleast_2d(self.dual_coef_))):
+        if not (limit and self._by_kernel and certificate.n_examples >= _MANY * self._dual.shape[1]):
             return advice
         way_out = self._way_out()
         return f"{advice} {way_out}." if way_out else advice
@@ -245,32 +263,55 @@ class KernelMachine(Machine):
         note = self.__dict__.pop("_about_kernel", "")
         super()._keep_notes([*notes, note] if note else notes, told)
 
-    def _keep_support(self, kernel: Kernel, X: Any, order: Ints, beta: Reals) -> None:
-        """Take over the coefficients of shape ``(n_problems, n)`` over the points ``X``, rows ``order`` of the data."""
-        used = np.flatnonzero(beta.any(0))
-        self.kernel_, self.support_ = replace(kernel, plus=0.0), order[used]
-        self.dual_coef_ = np.ascontiguousarray(beta[:, used])
+    @property
+    def _dual(self) -> Any:
+        """The coefficients of shape ``(n_support, n_problems)``, dense or CSR: as they are kept."""
+        return self.dual_coef_.T if "dual_coef_" in vars(self) else self._sparse_dual
+
+    def _keep_coefficients(self, order: Ints, duals: list[tuple[Ints, Reals]], *, sparse: bool) -> Ints:
+        """Take over the coefficients of each problem and their places among the rows ``order`` of the data.
+
+        Returns the places of the support vectors in ``order``.
+        """
+        used = np.zeros(len(order), np.bool_)
+        for places, _ in duals:
+            used[places] = True
+        support, column = np.flatnonzero(used), np.cumsum(used) - 1
+        self.support_ = order[support]
+        self._forget("dual_coef_", "_sparse_dual")
+        if sparse:
+            ends = np.cumsum([0, *(len(places) for places, _ in duals)])
+            columns, values = (np.concatenate(parts) for parts in zip(*duals, strict=True))
+            shape = len(support), len(duals)
+            self._sparse_dual = sp.csc_matrix((values, column[columns], ends), shape).tocsr()
+        else:
+            self.dual_coef_ = np.zeros((len(duals), len(support)))
+            for row, (places, values) in zip(self.dual_coef_, duals, strict=True):
+                row[column[places]] = values
+        return support
+
+    def _keep_support(
+        self, kernel: Kernel, X: Any, order: Ints, duals: list[tuple[Ints, Reals]], *, sparse: bool = False
+    ) -> Ints:
+        """As :meth:`_keep_coefficients`, with the points ``X``."""
+        used = self._keep_coefficients(order, duals, sparse=sparse)
+        self.kernel_ = replace(kernel, plus=0.0)
         points = X[used]
         if kernel.name == "precomputed":
             points = np.empty((len(used), 0))
         self.support_vectors_ = points
         self._forget("coef_", "dual_residual_")
         if kernel.name == "linear":
-            self.coef_ = np.asarray((points.T @ self.dual_coef_.T).T)
+            coef = (points.T @ self._dual).T
+            self.coef_ = np.ascontiguousarray(coef.toarray() if sp.issparse(coef) else coef)
+        return used
 
-    def _keep_dual(self, order: Ints, duals: list[tuple[Ints, Reals, float]]) -> Ints:
+    def _keep_dual(self, order: Ints, duals: list[tuple[Ints, Reals, float]], *, sparse: bool = False) -> Ints:
         """Take over what :func:`dual_of` gave for linear problems over the rows ``order`` of the data.
 
         Returns the places of the support vectors in ``order``.
         """
-        used = np.zeros(len(order), np.bool_)
-        for places, _, _ in duals:
-            used[places] = True
-        support, column = np.flatnonzero(used), np.cumsum(used) - 1
-        self.support_ = order[support]
-        self.dual_coef_ = np.zeros((len(duals), len(support)))
-        for row, (places, values, _) in zip(self.dual_coef_, duals, strict=True):
-            row[column[places]] = values
+        support = self._keep_coefficients(order, [(places, values) for places, values, _ in duals], sparse=sparse)
         self.dual_residual_ = np.array([residual for _, _, residual in duals])
         self._forget("support_vectors_", "kernel_")
         return support
@@ -285,7 +326,7 @@ class KernelMachine(Machine):
         if self._by_kernel:
             if is_zero(self.kernel_, X) if data is None else data.kernel_is_zero:
                 nothing = [tell_zero_kernel()]
-            elif self.nu is not None and not early and not self.dual_coef_.any():
+            elif self.nu is not None and not early and not len(self.support_):
                 nothing = [tell_zero_by_nu(float(self.nu))]
         seen = None if data is None else data.extremes
         if not isinstance(self.kernel, str):
@@ -316,9 +357,9 @@ class KernelMachine(Machine):
 
     def _notes_on_zero(self, zero: list[bool], what: str, notes: list[str]) -> list[str]:
         """Notes on problems whose weights are 0, beside those there are."""
-        weights = self.coef_ if "coef_" in vars(self) else self.dual_coef_
         loss = getattr(self, "loss", None)
-        if (loss == Perceptron.name or isinstance(loss, Perceptron)) and not weights.any():
+        some = self.coef_.any() if "coef_" in vars(self) else len(self.support_)
+        if (loss == Perceptron.name or isinstance(loss, Perceptron)) and not some:
             return [tell_zero_of_perceptron()]
         return tell_zero(zero, what, notes, kernel=not (isinstance(self.kernel, str) and self.kernel == "linear"))
 
@@ -392,7 +433,7 @@ class KernelMachine(Machine):
         points = self.support_vectors_
         if self.kernel_.name == "precomputed":
             X = X[:, self.support_]
-        return self.kernel_.combined(X, points, self.dual_coef_.T)
+        return self.kernel_.combined(X, points, self._dual)
 
     def _score_parts(self) -> dict[str, Any]:
         """What a model file keeps of the scores."""
@@ -408,17 +449,16 @@ class KernelMachine(Machine):
         kernel, points = self.kernel_, self.support_vectors_
         if kernel.function is not None:
             raise ModelFileError("the kernel of the fit is a function of the user's own, which cannot be kept")
-        sparse = sp.issparse(points)
         return parts | {
             "kernel": [kernel.name, kernel.coef0, kernel.degree],
             "support": self.support_,
-            "dual_coef": self.dual_coef_,
-            "points": [points.indptr, points.indices, points.data] if sparse else points,
+            "dual_coef": self.dual_coef_ if "dual_coef_" in vars(self) else _csr_part(self._sparse_dual),
+            "points": _csr_part(points) if sp.issparse(points) else points,
             "gamma": kernel.gamma,
             "center": kernel.center,
         }
 
-    def _take_score_parts(self, parts: dict[str, Any], n_problems: int) -> None:
+    def _take_score_parts(self, parts: dict[str, Any], n_problems: int, *, sparse: bool = False) -> None:
         """Take over what :meth:`_score_parts` gave; a ValueError says what does not fit."""
         d, coef, support = parts["n_features"], parts["coef"], parts["support"]
         if type(d) is not int or d < 1:
@@ -427,7 +467,7 @@ class KernelMachine(Machine):
         self.n_features_in_ = d
         self.solver_reason_ = str(parts["solver_reason"])
         if support is not None:
-            self._take_support(parts, np.asarray(support), n_problems)
+            self._take_support(parts, np.asarray(support), n_problems, sparse=sparse)
         if coef is not None:
             coef = np.ascontiguousarray(coef, np.float64)
             if coef.size != n_problems * d or coef.shape[-1] != d:
@@ -436,19 +476,21 @@ class KernelMachine(Machine):
         elif support is None:
             raise ValueError("neither weights nor support vectors")
 
-    def _take_support(self, parts: dict[str, Any], support: Ints, n_problems: int) -> None:
+    def _take_support(self, parts: dict[str, Any], support: Ints, n_problems: int, *, sparse: bool) -> None:
         d = self.n_features_in_
-        beta = np.ascontiguousarray(parts["dual_coef"], np.float64)
-        if support.ndim != 1 or support.dtype.kind not in "iu" or beta.shape != (n_problems, len(support)):
-            raise ValueError(f"coefficients of shape {beta.shape} for {support.shape} support vectors")
+        beta = parts["dual_coef"]
+        if sparse and isinstance(beta, list):
+            beta = _csr_of(beta, (len(support), n_problems)).astype(np.float64)
+        else:
+            beta = np.ascontiguousarray(beta, np.float64).T
+        if support.ndim != 1 or support.dtype.kind not in "iu" or beta.shape != (len(support), n_problems):
+            raise ValueError(f"coefficients of shape {beta.shape[::-1]} for {support.shape} support vectors")
         gamma, center, points = float(parts["gamma"]), parts["center"], parts["points"]
         # that of the fit; files of earlier versions leave it to the parameters
         name, coef0, degree = parts.get("kernel") or (self.kernel, self.coef0, self.degree)
         kernel = make_kernel(name, np.zeros((1, 1)), gamma=gamma, coef0=coef0, degree=degree)  # checks them
         if isinstance(points, list):
-            indptr, indices, data = points
-            points = sp.csr_matrix((data, indices, indptr), shape=(len(support), d))
-            points.check_format(full_check=True)
+            points = _csr_of(points, (len(support), d))
         wanted = (len(support), 0 if kernel.name == "precomputed" else d)
         if points.shape != wanted:
             raise ValueError(f"support vectors of shape {points.shape}; they must have {wanted}")
@@ -457,7 +499,30 @@ class KernelMachine(Machine):
         if center is not None and np.shape(center) != (d,):
             raise ValueError(f"a center of shape {np.shape(center)} for {d} features")
         self.kernel_ = replace(kernel, center=None if center is None else np.ascontiguousarray(center, np.float64))
-        self.support_, self.dual_coef_, self.support_vectors_ = support.astype(np.int64), beta, points
+        self.support_, self.support_vectors_ = support.astype(np.int64), points
+        if sparse:
+            self._sparse_dual = sp.csr_matrix(beta)  # files of earlier versions have it dense
+        else:
+            self.dual_coef_ = beta.T
+
+
+def _csr_part(matrix: Any) -> list[Any]:
+    """A CSR matrix as a model file keeps it."""
+    return [matrix.indptr, matrix.indices, matrix.data]
+
+
+def _csr_of(part: list[Any], shape: tuple[int, int]) -> Any:
+    """What :func:`_csr_part` gave; a ValueError says what does not fit."""
+    indptr, indices, data = part
+    matrix = sp.csr_matrix((data, indices, indptr), shape=shape)
+    matrix.check_format(full_check=True)
+    return matrix
+
+
+def coefficients(beta: Reals, rows: Ints | None = None) -> tuple[Ints, Reals]:
+    """Those of a problem that are not 0, of these ``rows`` or of all: their places and their values."""
+    used = np.flatnonzero(beta)
+    return used if rows is None else rows[used], beta[used]
 
 
 def kernel_solvers(cache_mb: float) -> dict[str, Any]:
@@ -484,9 +549,8 @@ def dual_of(result: Result, d: int, part: Ints | None = None) -> tuple[Ints, Rea
         ``|w - sum_j beta_j x_j|``.
     """
     point, result.dual_point = result.dual_point, None
-    used = np.flatnonzero(point.beta)
     residual = 0.0 if result.w is point.w else math.sqrt(square(result.w[:d] - point.w[:d]))
-    return used if part is None else part[used], point.beta[used], residual
+    return *coefficients(point.beta, part), residual
 
 
 def bounded_together(results: list[Result]) -> None:

@@ -40,8 +40,8 @@ __all__ = [
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _OF_FIT = (
-    "certificate_", "history_", "support_", "support_vectors_", "dual_coef_", "dual_residual_", "n_support_", "kernel_",
-    "notes_", "n_mistakes_", "items_", "strengths_", "_warm",
+    "certificate_", "history_", "support_", "support_vectors_", "dual_coef_", "_sparse_dual", "dual_residual_",
+    "n_support_", "kernel_", "notes_", "n_mistakes_", "items_", "strengths_", "_warm",
 )  # fmt: skip
 
 

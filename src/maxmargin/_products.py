@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 __all__ = ["Panels", "inner", "weighted_sums"]
@@ -88,8 +89,10 @@ def _grid(left: NDArray[Any], high: int, panels: NDArray[Any], out: NDArray[Any]
         np.matmul(left.reshape(-1, 1, high, left.shape[1]), panels, out=pieces)
 
 
-def weighted_sums(values: NDArray[Any], weights: Reals) -> Reals:
-    """``values @ weights`` of shape ``(m,)`` or ``(m, k)``, for ``m`` of a few hundred."""
+def weighted_sums(values: NDArray[Any], weights: Any) -> Reals:
+    """``values @ weights`` of shape ``(m,)`` or ``(m, k)``, for ``m`` of a few hundred; sparse weights are CSR."""
+    if sp.issparse(weights):
+        return np.asarray((weights.T @ values.T).T)
     if weights.ndim == 1:
         return np.asarray(np.einsum("ij,j->i", values, weights))
     out = np.zeros((len(values), weights.shape[1]))

@@ -7,6 +7,7 @@ from itertools import combinations
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, log_expit, softmax
 from sklearn.utils.metaestimators import available_if
@@ -15,10 +16,19 @@ from sklearn.utils.validation import check_is_fitted
 from ._checked_rows import checked_rows
 from ._class_labels import Classifier, ClassLabels, classes_in, classes_part
 from ._estimator import undone_if_failed, warn_caller
-from ._kernel_machine import KernelMachine, bounded_together, canonical, dual_of, nu_for_classes, points_of
+from ._kernel_machine import (
+    KernelMachine,
+    bounded_together,
+    canonical,
+    coefficients,
+    dual_of,
+    nu_for_classes,
+    points_of,
+)
 from ._machine import as_begun, check_margin, check_switches, held_back, left_out
 from ._notes import HardMargin, says_why_nothing, tell_apart_by_nu, tell_hard_margin
 from ._partial_fit import Streams, can_stream, class_piece, for_streams, stream_loss
+from ._products import weighted_sums
 from ._warm import EncodedClasses, End, Ends
 from .data._mapped_rows import rows_of
 from .losses import MARGIN_LOSSES, Hinge, Logistic, MarginLoss, margin_loss
@@ -75,6 +85,13 @@ def _has_probabilities(model: SVMClassifier) -> bool:
 
 
 _TOGETHER = ("crammer_singer", "crammer-singer")  # the names that others have for it
+
+
+def _signs_of_pairs(n_classes: int) -> Any:
+    """1 where a pair has the class as its first, -1 where as its second; CSR of shape ``(n_pairs, n_classes)``."""
+    pairs = np.column_stack(np.triu_indices(n_classes, 1))
+    ends = np.arange(0, pairs.size + 1, 2)
+    return sp.csr_matrix((np.tile([1.0, -1.0], len(pairs)), pairs.ravel(), ends), (len(pairs), n_classes))
 
 
 class SVMClassifier(Classifier, KernelMachine):
@@ -164,7 +181,8 @@ class SVMClassifier(Classifier, KernelMachine):
     support_, dual_coef_ : arrays of shapes (n_support,) and (n_problems, n_support)
         Rows that the scores depend on and their signed coefficients; of equal rows in small sets one. For
         ``kernel="linear"`` without ``nu`` they are the dual point of the certificate: ``dual_coef_ @ X[support_]`` is
-        ``coef_`` up to ``dual_residual_``; a model file does not keep them.
+        ``coef_`` up to ``dual_residual_``; a model file does not keep them. Of pairs of three classes or more
+        ``dual_coef_``, mostly zeros, is made each time it is asked for.
     dual_residual_ : array of shape (n_problems,)
         For ``kernel="linear"`` without ``nu``: ``|w - sum_j beta_j x_j|``, 0 where the weights are those of the dual
         point. Where a solver found better ones, it is at most the root of twice the gap.
@@ -469,7 +487,7 @@ class SVMClassifier(Classifier, KernelMachine):
                 results.append(result)
                 duals.append(dual_of(result, folded.rows.shape[1], part))
             changes.append(None)
-        support = self._keep_dual(order, duals)
+        support = self._keep_dual(order, duals, sparse=len(self.classes_) > 2 and self.multi_class == "ovo")
         self.n_support_ = np.bincount(number[support], minlength=len(self.classes_))
         self.coef_, self.intercept_, self._form = coef, intercept, self._form_asked
         return results, changes
@@ -510,7 +528,8 @@ class SVMClassifier(Classifier, KernelMachine):
         kernel = data.kernel
         data.values.keep = data.values.keep or (len(self.classes_) > 2 and self.multi_class == "ovr")
         problems, keys = list(self._problems(number)), [(kernel.name, key) for key in self._keys()]
-        beta, intercept = np.zeros((len(problems), len(order))), np.zeros(len(problems))
+        nothing = np.empty(0, np.int64), np.empty(0)
+        duals, intercept = [nothing] * len(problems), np.zeros(len(problems))
         results: list[Result] = []
         changes: list[HardMargin | None] = []
         together: list[str] = []
@@ -536,10 +555,11 @@ class SVMClassifier(Classifier, KernelMachine):
             products = run.task.products if problems[k][0] is None and run is not None else None
             ends.keep(order[rows], (thresholds,), found, by, keys[k], products)
             if self.nu is None:
-                beta[k, rows], intercept[k] = found, self._intercept_of(found, thresholds)
+                duals[k], intercept[k] = coefficients(found, rows), self._intercept_of(found, thresholds)
             else:
                 status = result.certificate.status
-                beta[k, rows], intercept[k], apart = canonical(found, thresholds, zero=status is Status.ZERO_OPTIMUM)
+                beta, intercept[k], apart = canonical(found, thresholds, zero=status is Status.ZERO_OPTIMUM)
+                duals[k] = coefficients(beta, rows)
                 if not apart and status is not Status.INTERRUPTED:  # which says nothing about the classes
                     together.append(problems[k][2])
 
@@ -553,7 +573,7 @@ class SVMClassifier(Classifier, KernelMachine):
                 if result.ended:
                     break
         done = len(results)
-        beta[done:], intercept[done:] = 0.0, 0.0
+        duals[done:], intercept[done:] = [nothing] * (len(problems) - done), 0.0
         del changes[done:]
         for k in range(done, len(problems)):
             task, last = posed(k), results[done - 1]
@@ -570,10 +590,9 @@ class SVMClassifier(Classifier, KernelMachine):
             self._together = tell_apart_by_nu(float(self.nu), together)
             warn_caller(self._together, UserWarning)
         self.intercept_, self._form = intercept, self._form_asked
-        self._keep_support(kernel, X, order, beta)  # coef_ too, of a linear kernel
-        of_row = dict(zip(order.tolist(), number.tolist(), strict=True))
-        support = np.array([of_row[row] for row in self.support_.tolist()], np.int64)
-        self.n_support_ = np.bincount(support, minlength=len(self.classes_))
+        sparse = len(self.classes_) > 2 and self.multi_class == "ovo"
+        support = self._keep_support(kernel, X, order, duals, sparse=sparse)  # coef_ too, of a linear kernel
+        self.n_support_ = np.bincount(number[support], minlength=len(self.classes_))
         return results, changes
 
     def _posed_by_kernel(
@@ -648,13 +667,10 @@ class SVMClassifier(Classifier, KernelMachine):
         return scores if self._form_fitted.multi_class == "ovr" else self._votes(scores)
 
     def _votes(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        wins, margins = np.zeros((2, len(scores), len(self.classes_)))
-        for k, (first, second) in enumerate(combinations(range(len(self.classes_)), 2)):
-            won = scores[:, k] > 0.0
-            wins[:, first] += won
-            wins[:, second] += ~won
-            margins[:, first] += scores[:, k]
-            margins[:, second] -= scores[:, k]
+        signs = _signs_of_pairs(len(self.classes_))
+        margins = weighted_sums(scores, signs)
+        # a pair that the first class does not win is the second one's: of class k, with as many classes before it
+        wins = weighted_sums((scores > 0.0).astype(np.float64), signs) + np.arange(len(self.classes_))
         votes: NDArray[np.float64] = wins + margins / (3.0 * (np.abs(margins) + 1.0))
         return votes
 
@@ -696,7 +712,7 @@ class SVMClassifier(Classifier, KernelMachine):
         n_problems = 1 if k == 2 else k if form.multi_class == "ovr" else k * (k - 1) // 2
         if intercept.shape != (n_problems,):
             raise ValueError(f"intercepts of shape {intercept.shape} for {n_problems} problems")
-        self._take_score_parts(parts, n_problems)
+        self._take_score_parts(parts, n_problems, sparse=n_problems > 1 and form.multi_class == "ovo")
         if parts["support"] is not None:
             counts = np.asarray(parts["n_support"])
             if counts.shape != (k,) or counts.dtype.kind not in "iu":

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from ._checked_rows import checked_rows
 from ._class_labels import Classifier, ClassLabels, classes_in, classes_part
 from ._estimator import undone_if_failed
-from ._kernel_machine import KernelMachine, dual_of
+from ._kernel_machine import KernelMachine, coefficients, dual_of
 from ._machine import Machine, check_switches
 from .errors import DataError, InseparableError
 from .solvers.exact_penalty import enough_of
@@ -246,7 +246,7 @@ class HardMarginSVM(Classifier, KernelMachine):
         values = KernelValues(factor=factor)
         task = self._kernel_task(kernel, X, hinge(sign, c), c, C=1.0, signs=True, values=values)
         result = self._fit_kernel(task, HardMargin(solver, factor))
-        self._keep_support(kernel, X, order, result.w[None, :n])
+        self._keep_support(kernel, X, order, [coefficients(result.w[:n])])
         self.intercept_ = np.array([self._intercept_of(result.w[:n], result.w[n:])])
         return result
 

@@ -129,7 +129,7 @@ class Kernel:
         """
         return self.columns(B, dtype).rows(A)
 
-    def combined(self, A: Any, B: Any, beta: Reals, *, sizes: bool = False) -> Reals:
+    def combined(self, A: Any, B: Any, beta: Any, *, sizes: bool = False) -> Reals:
         """``sum_j beta_j k(a, b_j)`` of every row of ``A``, in float64; points with ``beta_j = 0`` cost nothing.
 
         Several sets of coefficients share the values of the kernel.
@@ -138,7 +138,7 @@ class Kernel:
         ----------
         A, B : arrays or CSR matrices of shape (m, d) and (n, d)
             For ``"precomputed"``: values of shape (m, n), and any matrix of n rows.
-        beta : float64 array of shape (n,) or (n, k)
+        beta : float64 array of shape (n,) or (n, k), or CSR matrix of shape (n, k)
         sizes : bool, default=False
             Sum ``|k(a, b_j)|`` instead, for bounds of rounding.
 
@@ -147,18 +147,21 @@ class Kernel:
         float64 array of shape (m,) or (m, k)
         """
         A, B = _matrix(A), _matrix(B)
-        used = np.flatnonzero(beta if beta.ndim == 1 else beta.any(1))
+        if sp.issparse(beta):
+            used = np.flatnonzero(np.diff(beta.indptr))
+        else:
+            used = np.flatnonzero(beta if beta.ndim == 1 else beta.any(1))
         out = np.zeros((A.shape[0], *beta.shape[1:]))
         if not len(used):  # a function of the user's may not like to be asked for nothing
             return out
-        if self.name == "precomputed":
-            columns = self.columns(B)
-            weights = beta
+        if self.name == "precomputed" or len(used) == B.shape[0]:
+            columns, weights = self.columns(B), beta
         else:
             columns, weights = self.columns(B[used]), beta[used]
+        parts = [weights[points] for points in columns.spans] if len(columns.spans) > 1 else [weights]
 
         def weighted(block: Any, values: NDArray[Any]) -> Reals:
-            return weighted_sums(np.abs(values) if sizes else values, weights[block.points])
+            return weighted_sums(np.abs(values) if sizes else values, parts[block.k])
 
         for block, sums in columns.each(A, weighted):
             out[block.rows] += sums
@@ -212,6 +215,8 @@ class Columns:
         self.n = int(self.points.shape[0])
         self.width = self.n if kernel.name == "precomputed" else int(self.points.shape[1])
         self.filled = not sp.issparse(self.points) or kernel.center is not None or _mostly_filled(self.points)
+        step = max(self.n, 1) if kernel.name in ("precomputed", "callable") else _WIDTH
+        self.spans = [slice(at, min(at + step, self.n)) for at in range(0, self.n, step)]  # of points, side by side
         self.right: list[Any] = []
         self.apart = False  # whether distances are made of differences
         self.squares: Reals = np.empty(0)
@@ -266,15 +271,15 @@ class Columns:
             rows = slice(at, min(at + step, A.shape[0]))
             some = A[rows]
             if self.given:
-                yield Block(rows, slice(0, self.n), some, None, 0)
+                yield Block(rows, self.spans[0], some, None, 0)
                 continue
             left = self._left(some)
-            for k in range(len(self.right)):
-                yield Block(rows, slice(k * _WIDTH, min((k + 1) * _WIDTH, self.n)), some, left, k)
+            for k, points in enumerate(self.spans):
+                yield Block(rows, points, some, left, k)
 
     def _prepare(self) -> None:
-        for at in range(0, self.n, _WIDTH):
-            block = self.points[at : at + _WIDTH]
+        for points in self.spans:
+            block = self.points[points]
             if self.filled:
                 extended = self._extended(block, last=True)
                 if self.kernel.name == "rbf":

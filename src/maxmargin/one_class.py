@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._checked_rows import checked_rows
 from ._estimator import check_sample_weight, undone_if_failed
-from ._kernel_machine import KernelMachine
+from ._kernel_machine import KernelMachine, coefficients
 from .status import Status
 from .terms import hinge
 
@@ -136,7 +136,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         task = self._kernel_task(kernel, X, hinge(np.ones(n), weight, 0.0), weight, C=1.0, signs=False, totals=totals)
         result = self._fit_kernel(task, solver)
         self.offset_ = -float(result.w[n])
-        self._keep_support(kernel, X, order, result.w[None, :n])
+        self._keep_support(kernel, X, order, [coefficients(result.w[:n])])
         if "coef_" in vars(self):
             self.coef_ = self.coef_[0]
         notes = self._notes_on(X, shifts=False)

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._checked_rows import checked_rows
 from ._estimator import check_sample_weight, check_targets, undone_if_failed
-from ._kernel_machine import KernelMachine, dual_of, nu_for_values
+from ._kernel_machine import KernelMachine, coefficients, dual_of, nu_for_values
 from ._machine import check_epsilon, check_switches
 from ._notes import HardMargin
 from ._partial_fit import Streams, can_stream, for_streams, used_rows
@@ -371,7 +371,7 @@ default="epsilon_insensitive"
             self.intercept_ = 0.5 * float(result.w[n] + result.w[n + 1])
             self.epsilon_ = max(0.5 * float(result.w[n] - result.w[n + 1]), 0.0)
         ends.keep(order, (result.w[n:],), result.w[:n], result.certificate, products=task.products)
-        self._keep_support(kernel, X, order, result.w[None, :n])
+        self._keep_support(kernel, X, order, [coefficients(result.w[:n])])
         if "coef_" in vars(self):
             self.coef_ = self.coef_[0]
         result.release()
