@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from maxmargin import SVMClassifier, load_model, save_model
 from maxmargin._products import weighted_sums
 from maxmargin.data.container import read_container, write_container
-from maxmargin.kernels import make_kernel
+from maxmargin.kernels import Columns, make_kernel
+from maxmargin.solvers.kernel.row_cache import KernelValues
 
 K = 6
 RNG = np.random.default_rng(0)
@@ -99,6 +100,35 @@ def test_sparse_coefficients_are_combined_as_dense_ones(monkeypatch: pytest.Monk
         for sizes in (False, True):
             found = kernel.combined(A, B, weights, sizes=sizes)
             np.testing.assert_allclose(found, kernel.combined(A, B, weights.toarray(), sizes=sizes), atol=1e-10)
+
+
+def test_points_of_a_pair_are_made_ready_once_in_either_precision(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[tuple[int, np.dtype[Any]]] = []
+    make = Columns.__init__
+
+    def counting(self: Columns, kernel: Any, B: Any, dtype: Any) -> None:
+        make(self, kernel, B, dtype)
+        made.append((self.n, self.dtype))
+
+    monkeypatch.setattr(Columns, "__init__", counting)
+    SVMClassifier(kernel="rbf", multi_class="ovo").fit(X, Y)
+    pairs = [kind for n, kind in made if n == 24]
+    assert len(pairs) == K * (K - 1)
+    assert pairs.count(np.dtype(np.float32)) == K * (K - 1) // 2
+    assert len(made) - len(pairs) <= 3  # of all points: whether float32 will do, and whether the kernel is 0
+
+
+@pytest.mark.parametrize("name", ["rbf", "poly", "precomputed"])
+def test_what_is_known_of_few_points_is_what_the_kernel_says(name: str) -> None:
+    kernel, points = make_kernel(name, X @ X.T if name == "precomputed" else X), X
+    if name == "precomputed":
+        points = X @ X.T
+    values, beta, rows = KernelValues(), RNG.normal(size=len(X)), np.array([3, 1, 40])
+    whole = points if name == "precomputed" else kernel.block(X, X)
+    np.testing.assert_allclose(values.combined(kernel, points, beta), whole @ beta, rtol=1e-9)
+    np.testing.assert_allclose(values.between(kernel, points, rows), whole[np.ix_(rows, rows)], rtol=1e-12)
+    assert values.between(kernel, points, rows, np.float32).dtype == np.float32
+    assert (values.matrix is None) == (name == "precomputed")
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])

@@ -26,14 +26,15 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ..._products import inner
+from ...kernels import Kernel
 from ...terms import Terms, hinges_only
 from ..base import Run, Step
 from ..options import check_option
-from .row_cache import RowCache
+from .row_cache import KernelValues, RowCache
 from .subproblem import ascend, extremes
 from .task import KernelTask
 
-__all__ = ["BlockSMO", "single_precision_suffices"]
+__all__ = ["BlockSMO", "float32_rounding", "single_precision_suffices"]
 
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -279,9 +280,8 @@ def single_precision_suffices(task: KernelTask, terms: Terms) -> bool:
     Their rounding, measured on a sample, must be small beside the squared distances of the points in the kernel's space
     and, summed over all rows with the largest dual variables there can be, beside the margins.
     """
-    if task.values.rounding is None:
-        task.values.rounding = _rounding(task)
-    return _largest(terms) * task.values.rounding * float(np.sqrt(task.n)) <= 1e-2 * float(np.abs(terms.margin).mean())
+    rounding = float32_rounding(task.kernel, task.X, task.values)
+    return _largest(terms) * rounding * float(np.sqrt(task.n)) <= 1e-2 * float(np.abs(terms.margin).mean())
 
 
 def _largest(terms: Terms) -> float:
@@ -289,12 +289,22 @@ def _largest(terms: Terms) -> float:
     return float((1.0 / terms.ridge if terms.squared else terms.upper).max())
 
 
-def _rounding(task: KernelTask) -> float:
-    """The largest error of float32 kernel values in a sample; infinite where it is not small beside distances."""
-    rows = np.unique(np.linspace(0, task.n - 1, min(task.n, _SAMPLE)).astype(np.int64))
-    exact = task.values_of(rows)
+def float32_rounding(kernel: Kernel, X: Any, values: KernelValues) -> float:
+    """The largest error of float32 kernel values in a sample; infinite where it is not small beside distances.
+
+    ``values`` are what is known of them: what is found is kept there.
+    """
+    if values.rounding is None:
+        values.rounding = _rounding(kernel, X, values)
+    return values.rounding
+
+
+def _rounding(kernel: Kernel, X: Any, values: KernelValues) -> float:
+    n = int(X.shape[0])
+    rows = np.linspace(0, n - 1, min(n, _SAMPLE)).astype(np.int64)
+    exact = values.between(kernel, X, rows)
     with np.errstate(over="ignore", invalid="ignore"):  # points beyond float32 have no number for an error
-        error = float(np.abs(exact - task.values_of(rows, np.float32)).max())
+        error = float(np.abs(exact - values.between(kernel, X, rows, np.float32)).max())
     diagonal = exact.diagonal()
     distances = diagonal[:, None] + diagonal - 2.0 * exact
     distances = distances[distances > 0.0]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ..._compiled import compiled
+from ..._products import weighted_sums
 from ...kernels import Kernel
 from .definiteness import Spectrum
 
@@ -20,6 +21,7 @@ Ints = NDArray[np.int64]
 _STRIP = 8192
 _TILE = 8  # columns, as many as their lines have places in the first cache
 _FEW_RUNS = 3
+_FEW = 256  # points whose kernel values are one block
 
 
 @compiled
@@ -172,6 +174,11 @@ class KernelValues:
         Coefficients ``beta`` and their ``K beta`` in float64.
     lengths : float64 array of shape (n,), or None
         ``sqrt |k(x_i, x_i)|`` of every point; None where nobody has asked.
+    matrix : float64 array of shape (n, n), or None
+        All values of few points, see :meth:`of_few`; None where nobody has asked.
+    rounding : float or None
+        Of values in float32, see :func:`~maxmargin.solvers.kernel.block_smo.float32_rounding`; None where nobody has
+        asked. Problems on parts of the same points can share it.
     """
 
     keep: bool = False
@@ -183,6 +190,28 @@ class KernelValues:
     block: int = 0
     products: tuple[Reals, Reals] | None = None
     lengths: Reals | None = None
+    matrix: Reals | None = None
+
+    def of_few(self, kernel: Kernel, X: Any) -> Reals | None:
+        """The kernel matrix in float64, if it is so small that making ready to compute a part costs as much.
+
+        Values that are given, by a matrix or a function, are asked for where they are needed.
+        """
+        if X.shape[0] > _FEW or kernel.name in ("precomputed", "callable"):
+            return None
+        if self.matrix is None:
+            self.matrix = kernel.block(X, X)
+        return self.matrix
+
+    def between(self, kernel: Kernel, X: Any, rows: Ints, dtype: DTypeLike = np.float64) -> NDArray[Any]:
+        """The kernel matrix of some of the points, by their rows."""
+        matrix = self.of_few(kernel, X) if dtype == np.float64 else None
+        if matrix is not None:
+            return matrix[np.ix_(rows, rows)]
+        points = X[rows]
+        if kernel.name == "precomputed":
+            points = points[:, rows]
+        return kernel.block(points, points, dtype)
 
     def cache(self, kernel: Kernel, X: Any, dtype: DTypeLike, megabytes: float) -> RowCache:
         """The cache at hand if its values are as exact as these, else a new one."""
@@ -197,4 +226,7 @@ class KernelValues:
         rows = self.rows
         if self.keep and rows is not None and rows.store.dtype == np.float64 and len(rows.store) == len(beta):
             return rows.combined(beta)
+        matrix = self.of_few(kernel, X)
+        if matrix is not None:
+            return weighted_sums(matrix, beta)
         return kernel.combined(X, X, beta)

@@ -156,10 +156,7 @@ class KernelTask:
 
     def values_of(self, rows: Ints, dtype: DTypeLike = np.float64) -> NDArray[Any]:
         """The kernel matrix of some points, by their rows."""
-        points = self.X[rows]
-        if self.kernel.name == "precomputed":
-            points = points[:, rows]
-        return self.kernel.block(points, points, dtype)
+        return self.values.between(self.kernel, self.X, rows, dtype)
 
     def penalty(self, w: Reals) -> float:
         """``1/2 beta' K beta``, and the thresholds times their totals."""

@@ -191,6 +191,8 @@ def off_the_origin(data: NDArray[Any], far_off: float = _FAR, most: int = _SAMPL
         return None
     few = data[[0, n // 2, n - 1]].astype(np.float64)  # they rule out most features
     maybe = np.flatnonzero(np.abs(few - few[0]).max(0) < 100.0 / far_off * np.abs(few[0]))
+    if not len(maybe):
+        return None
     size = min(n, most)
     sample = data[np.ix_(np.arange(size) * n // size, maybe)].astype(np.float64)
     less = sample - sample[0]  # exact where it matters, and 0 where a feature is constant
