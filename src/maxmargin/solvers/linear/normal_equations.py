@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrf, dpotrs
 
+from ..._compiled import compiled
 from .cholesky import TILE, factor, solve
 from .rows import Rows
 
@@ -17,7 +18,6 @@ __all__ = ["normal_equations", "passes_for_matrix", "solver_of", "to_zero"]
 Reals = NDArray[np.float64]
 _NEGLIGIBLE = 1e-20
 _WIDEST = 4000
-_AT_ONCE = 1 << 13  # rows: their numbers stay in a cache
 
 
 def normal_equations(
@@ -100,18 +100,22 @@ def _solution(matrix: Reals, shift: float) -> Callable[[Reals], Reals] | None:
     if len(matrix) > TILE:
         tiles = factor(matrix, shift)
         return None if tiles is None else lambda b: solve(tiles, b)
-    try:  # a library does not divide so little
-        small = cho_factor(matrix + shift * np.eye(len(matrix)) if shift else matrix, check_finite=False)
-    except LinAlgError:
-        return None
-    return lambda b: np.asarray(cho_solve(small, b, check_finite=False))
+    # a library does not divide so little; scipy.linalg takes longer to check so little than to solve it (measured)
+    small, info = dpotrf(matrix + shift * np.eye(len(matrix)) if shift else matrix, clean=0)
+    return None if info else lambda b: np.asarray(dpotrs(small, b)[0])
 
 
 def to_zero(x: Reals, dx: Reals) -> float:
-    """The largest step of at most 1 that keeps ``x + step dx`` from falling below 0."""
-    least = []
-    for at in range(0, len(x), _AT_ONCE):
-        part, change = x[at : at + _AT_ONCE], dx[at : at + _AT_ONCE]
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            least.append(np.where(change < 0.0, -part / change, 1.0).min(initial=1.0))
-    return min(1.0, float(np.min(least, initial=1.0)))
+    """The largest step of at most 1 that keeps ``x + step dx`` from falling below 0; 1 where numbers are lost."""
+    return float(_to_zero(x.ravel(), dx.ravel()))
+
+
+@compiled
+def _to_zero(x: Reals, dx: Reals) -> float:
+    least, lost = 1.0, False
+    for k in range(len(x)):
+        if dx[k] < 0.0:
+            step = -x[k] / dx[k]
+            lost |= step != step
+            least = min(least, step)
+    return 1.0 if lost else least
