@@ -344,7 +344,7 @@ def choose_solver(estimator: MarginEstimator, make: Callable[[str], Any], here: 
     choice = f"solver must be one of {sorted(names)} or an object of theirs"
     who, purposes = type(estimator).__name__, _purposes(solver)
     if purposes:
-        raise ValueError(f"{who}: solver {solver!r:.80} is not for {here}: it is for {_listed(purposes)}; {choice}")
+        raise ValueError(f"{who}: solver {solver!r:.100} is not for {here}: it is for {_listed(purposes)}; {choice}")
     if isinstance(solver, str):
         raise ValueError(f"{who}: unknown solver {solver!r:.80}; {choice}")
     if own and is_solver(solver):

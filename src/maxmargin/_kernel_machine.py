@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -61,22 +61,6 @@ _MANY, _HOPELESS = 20_000, 300_000  # rows
 _WITH_BOUND = (Status.CONVERGED, Status.ZERO_OPTIMUM)
 
 
-class _MadeOfSparse:
-    """``dual_coef_`` of a machine that keeps its coefficients sparse: dense, read-only, made when it is asked for.
-
-    An attribute of the instance goes before it, which those of other machines are.
-    """
-
-    def __get__(self, machine: KernelMachine | None, kind: type) -> Any:
-        if machine is None:
-            return self
-        if "_sparse_dual" not in vars(machine):
-            raise AttributeError(f"{kind.__name__!r} object has no attribute 'dual_coef_'")
-        dense: Reals = machine._sparse_dual.T.toarray()
-        dense.flags.writeable = False
-        return dense
-
-
 class KernelMachine(Machine):
     """Base of the estimators with one score for a row, linear in the features or in a kernel's.
 
@@ -106,7 +90,7 @@ class KernelMachine(Machine):
     kernel_: Kernel
     support_: Ints
     support_vectors_: Any
-    dual_coef_: Reals = cast(Any, _MadeOfSparse())
+    dual_coef_: Reals
     dual_residual_: Reals
     _about_kernel: str
     _sparse_dual: Any  # CSR of shape (n_support, n_problems)
@@ -262,6 +246,16 @@ class KernelMachine(Machine):
     def _keep_notes(self, notes: Iterable[str], told: set[str] | None = None) -> None:
         note = self.__dict__.pop("_about_kernel", "")
         super()._keep_notes([*notes, note] if note else notes, told)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """``dual_coef_`` of a machine that keeps its coefficients sparse: dense, read-only, made when asked for."""
+            if name != "dual_coef_" or "_sparse_dual" not in vars(self):
+                return super().__getattr__(name)
+            dense = self._sparse_dual.T.toarray()
+            dense.flags.writeable = False
+            return dense
 
     @property
     def _dual(self) -> Any:

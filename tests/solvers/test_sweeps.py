@@ -86,7 +86,7 @@ def test_visits_stay_within_the_limit(most: int, holders: int) -> None:
     assert any(count % 3000 for count in seen) == (most > base._BEFORE)
 
 
-@pytest.mark.parametrize(("sweeps", "compiled", "plain"), [("auto", 16, 50), (3, 3, 3), (0, 0, 0)])
+@pytest.mark.parametrize(("sweeps", "compiled", "plain"), [("auto", 20, 50), (3, 3, 3), (0, 0, 0)])
 def test_plain_python_is_worth_more_sweeps(
     monkeypatch: pytest.MonkeyPatch, sweeps: Any, compiled: int, plain: int
 ) -> None:

@@ -45,7 +45,7 @@ class FrankWolfe:
     sweeps : int or "auto"
         At most so many passes over the cached planes after each pass with the decoder; they end early once their gap is
         two fifths of the decoder's. After the first few, those of many examples that hold much of the gap are visited
-        more often. "auto" is 16, and 50 for structures in plain Python, whose methods take longer. 0 with
+        more often. "auto" is 20, and 50 for structures in plain Python, whose methods take longer. 0 with
         ``steps="plain"`` is algorithm 4 of 2013.
     average : bool
         Return the average of the iterates, the k-th weighted by k.

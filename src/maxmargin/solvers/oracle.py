@@ -108,7 +108,7 @@ class Oracle(Judge):
     sizes: Ints
     features: Any
     potentials_at: Any
-    sweeps = 16
+    sweeps = 20
     """Sweeps over cached planes that are worth no more than a pass with the decoder (measured on tagging, handwriting,
     protein chains and trees: with 50 a relative gap of 1e-2 takes up to twice as long, with 4 most often as long)."""
     deadline: Deadline | None = None

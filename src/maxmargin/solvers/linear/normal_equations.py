@@ -18,6 +18,7 @@ __all__ = ["normal_equations", "passes_for_matrix", "solver_of", "to_zero"]
 Reals = NDArray[np.float64]
 _NEGLIGIBLE = 1e-20
 _WIDEST = 4000
+_AT_ONCE = 1 << 13  # rows: where they are not contiguous a copy of so many stays in a cache
 
 
 def normal_equations(
@@ -107,7 +108,8 @@ def _solution(matrix: Reals, shift: float) -> Callable[[Reals], Reals] | None:
 
 def to_zero(x: Reals, dx: Reals) -> float:
     """The largest step of at most 1 that keeps ``x + step dx`` from falling below 0; 1 where numbers are lost."""
-    return float(_to_zero(x.ravel(), dx.ravel()))
+    parts = [slice(at, at + _AT_ONCE) for at in range(0, len(x), _AT_ONCE)]
+    return min(1.0, float(np.min([_to_zero(x[part].ravel(), dx[part].ravel()) for part in parts], initial=1.0)))
 
 
 @compiled
@@ -118,4 +120,4 @@ def _to_zero(x: Reals, dx: Reals) -> float:
             step = -x[k] / dx[k]
             lost |= step != step
             least = min(least, step)
-    return 1.0 if lost else least
+    return np.nan if lost else least
