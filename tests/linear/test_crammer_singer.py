@@ -155,3 +155,27 @@ def test_steps_of_several_passes_end_where_an_evaluation_is_due(solver: Any) -> 
     exact = {record.passes for record in told if record.exact}
     assert {record.passes for record in told if record.passes % 3 == 0} <= exact
     assert len(exact) >= 45
+
+
+@pytest.mark.parametrize("free", [False, True])
+def test_a_few_long_rows_do_not_keep_all_others_at_work(monkeypatch: pytest.MonkeyPatch, free: bool) -> None:
+    """What they violate is large in scores, and small in weights, which is what moves the scores of the others."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 5))
+    y = (X @ rng.normal(size=(5, 4)) + 0.3 * rng.normal(size=(3000, 4))).argmax(1)
+    X[::100] *= 100.0
+    X = np.column_stack([X, np.ones(3000)]) if free else X
+    task = MulticlassTask(Rows(X), y, 1.0 - np.eye(4), 1.0, np.ones(3000), 1e-3, np.random.default_rng(0), free=free)
+    work = []
+    advance = crammer_singer.CrammerSingerRun.advance
+
+    def counted(run: Any) -> Any:
+        work.append(0.0)
+        step = advance(run)
+        work[-1] = step.work
+        return step
+
+    monkeypatch.setattr(crammer_singer.CrammerSingerRun, "advance", counted)
+    result = run_to_tolerance(task, CrammerSinger(), max_passes=10_000)
+    assert result.certificate.status is Status.CONVERGED
+    assert sum(work) < 0.25 * result.certificate.passes

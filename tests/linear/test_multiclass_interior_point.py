@@ -11,6 +11,7 @@ from sklearn import datasets
 
 from maxmargin import MulticlassSVM
 from maxmargin.errors import DataError
+from maxmargin.solvers.base import WarmStart
 from maxmargin.solvers.linear.automatic import Automatic
 from maxmargin.solvers.linear.crammer_singer import MulticlassTask
 from maxmargin.solvers.linear.multiclass_interior_point import MulticlassInteriorPoint, MulticlassInteriorRun
@@ -202,3 +203,29 @@ def test_two_rows_at_any_distance(scale: float, penalized: bool) -> None:
     # of weights w and -w and intercepts b and -b: b alone tells the rows apart, or w does
     optimum = 0.25 if penalized else scale**-2
     assert model.certificate_.primal == pytest.approx(optimum, rel=2e-3)
+
+
+@pytest.mark.parametrize("free", [False, True])
+@pytest.mark.parametrize("width", [8, 3000])
+def test_known_weights_are_a_better_start_than_none(width: int, free: bool) -> None:
+    rng = np.random.default_rng(0)
+    n = 2000 if width < 100 else 60
+    rows = rng.normal(size=(n, width))
+    scores = rows[:, :8] @ rng.normal(size=(8, 4)) + rng.normal(size=(n, 4))
+    rows = np.column_stack([rows, np.ones(n)]) if free else rows
+
+    def fit(warm: WarmStart | None, C: float = 0.1) -> Result:
+        task = MulticlassTask(
+            Rows(rows), scores.argmax(1), 1.0 - np.eye(4), C, np.ones(n), 1e-6, np.random.default_rng(0), free=free
+        )
+        task.warm = warm
+        return run_to_tolerance(task, MulticlassInteriorPoint())
+
+    cold = fit(None)
+    warm = fit(WarmStart(cold.w + 1e-3 * np.abs(cold.w).max() * rng.normal(size=len(cold.w))))
+    assert warm.certificate.status is cold.certificate.status is Status.CONVERGED
+    assert warm.certificate.primal == pytest.approx(cold.certificate.primal, rel=2e-6)
+    assert warm.certificate.passes < cold.certificate.passes
+    # weights that are worse than none do no harm
+    bad = fit(WarmStart(1e3 * cold.w))
+    assert bad.certificate.passes == cold.certificate.passes

@@ -76,6 +76,8 @@ def test_scores_and_norms_are_those_of_the_rows(form: str, free: bool) -> None:
         np.testing.assert_allclose((W**2).sum(0), (V**2).sum(0), rtol=1e-12)
     if free:
         assert (W[-1] == V[-1]).all()
+    if form != "zeros":
+        np.testing.assert_allclose(basis.coordinates(W), V, rtol=0.0, atol=1e-12 * np.abs(V).max())
 
 
 def test_small_features_keep_their_digits() -> None:

@@ -15,6 +15,7 @@ from sklearn.preprocessing import normalize
 
 from maxmargin import MulticlassSVM, SVMClassifier, SVMRegressor
 from maxmargin.solvers import progress
+from maxmargin.solvers.base import Step
 from maxmargin.solvers.linear.alternating import Alternating
 from maxmargin.solvers.linear.automatic import Automatic
 from maxmargin.solvers.linear.coordinate_ascent import CoordinateAscent
@@ -189,3 +190,16 @@ def test_three_methods_have_turns() -> None:
     assert turns[4][1] >= 2.0 * turns[3][1]
     assert runs[0] is runs[3]
     assert "coordinate ascent" in run.reason
+
+
+def test_passes_over_a_few_rows_count_for_what_they_cost() -> None:
+    """Thousands of passes over a hundredth of the rows are not too many."""
+    cheap, dear = progress.Progress(), progress.Progress()
+    for k in range(400):
+        gap = 0.5 * 0.999**k
+        cheap.add(Step(4, gap, 1.0 - gap, work=0.04))
+        dear.add(Step(1, gap, 1.0 - gap))
+    assert cheap.passes == 1600
+    assert not cheap.is_late(cheap.remaining(1e-3))
+    assert cheap.remaining(1e-3) == pytest.approx(0.04 * dear.remaining(1e-3))
+    assert dear.is_late(dear.remaining(1e-3))

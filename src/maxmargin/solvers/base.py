@@ -227,6 +227,11 @@ class Step:
     settled: bool = False
     work: float = 1.0
 
+    @property
+    def cost(self) -> float:
+        """``work``; steps of a pass over all rows, or of several, say nothing of it."""
+        return float(self.passes) if self.work == 1.0 else self.work
+
 
 class Run(ABC):
     """One run of a solver on a task."""

@@ -8,8 +8,8 @@ from .base import Step
 
 __all__ = ["LATE", "MOST", "Progress", "passes_to_go"]
 
-# passes of coordinate ascent, whatever else costs: more are too many where there is another way; and from when on it is
-# believed that they will not suffice
+# work of coordinate ascent in passes over all rows, whatever else costs: more is too much where there is another way;
+# and from when on it is believed that it will not suffice
 MOST, LATE = 1000, 250
 
 
@@ -45,12 +45,12 @@ class Progress:
         """One more step."""
         self.gaps.append(step.gap / max(step.dual + step.gap, 1e-300) if step.gap < math.inf else 1.0)
         self.passes += step.passes
-        self.work += step.work
+        self.work += step.cost
 
     def remaining(self, tol: float) -> float:
-        """Passes until the relative gap is ``tol``, see :func:`passes_to_go`."""
-        return passes_to_go(self.gaps, tol) * self.passes / len(self.gaps)
+        """Work until the relative gap is ``tol``, see :func:`passes_to_go`."""
+        return passes_to_go(self.gaps, tol) * self.work / len(self.gaps)
 
     def is_late(self, remaining: float) -> bool:
-        """Whether so many passes more are too many, whatever another way costs."""
-        return self.passes >= LATE and remaining > max(MOST - self.passes, 0)
+        """Whether so much work more is too much, whatever another way costs."""
+        return self.work >= LATE and remaining > max(MOST - self.work, 0.0)

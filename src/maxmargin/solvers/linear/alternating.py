@@ -68,11 +68,9 @@ class Alternating(Run):
             self._turn()
         self.run.passes_left, self.run.at_once = self.passes_left, self.at_once
         step = self.run.advance()
-        # steps of a pass over all rows, or of several, say nothing of their cost
-        cost = float(step.passes) if step.work == 1.0 else step.work
-        self.work += cost
+        self.work += step.cost
         if self.solvers[self.at] is not self.surest:
-            self.others += cost
+            self.others += step.cost
         progress = self.progress[self.at]
         progress.add(step)
         if len(self.runs) == 1 and self.until == math.inf:
@@ -90,7 +88,7 @@ class Alternating(Run):
         progress, left = self.progress[self.at], _NEXT * self.others
         if self.solvers[self.at] is not self.surest or self.again >= _AGAIN or len(self.runs) == 1:
             return False
-        if progress.remaining(self.task.tol) * progress.work > left * progress.passes:
+        if progress.remaining(self.task.tol) > left:
             return False
         self.again += 1
         self.until = self.work + left

@@ -40,7 +40,7 @@ __all__ = ["GAIN", "GAP", "CrammerSinger", "CrammerSingerRun", "MulticlassTask",
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-# entries of the state of a run: gap of the visits, sum of a_ik cost_k, largest violation met
+# entries of the state of a run: gap of the visits, sum of a_ik cost_k, largest violation met over the row's length
 GAP, GAIN, _VIOLATION = range(3)
 # of the largest cost: how far behind a class without weight must be to be left out (with 0 the last digits take half as
 # many passes again, with a third classes stay that cost more than they bring)
@@ -361,12 +361,16 @@ def _visit(
             for j in range(np.uint64(n)):
                 g[j] += cost[j]
                 had[j] = weights[j]
-        highest, lowest, mean, near = _look(g, had, n, limit)
+        length = np.sqrt(norm2[i])
+        behind = limit * length if length > 0.0 else 0.0
+        highest, lowest, mean, near = _look(g, had, n, behind)
         gap += c[i] * highest - mean
         violation = highest - lowest
-        # all weight on the best class, and the next one far behind: nothing will change soon
+        # all weight on the best class, and the next one far behind: nothing will change soon. A change of the weights
+        # moves the scores of a row by its length: so what others violate counts in theirs
         promising[q] = violation > 0.0 or near > 1
-        worst = max(worst, violation)
+        if length > 0.0:
+            worst = max(worst, violation / length)
         if violation > 1e-12 * (1.0 + abs(highest)):
             _best_step(g, had, n, highest, norm2[i], c[i], change)
             if indices is None:
@@ -385,7 +389,7 @@ def _visit(
         if indices is None:
             for j in range(n - 1, -1, -1):
                 k = mine[j]
-                if weights[k] <= 0.0 and highest - g[j] > limit + far:
+                if weights[k] <= 0.0 and highest - g[j] > behind + far:
                     n -= 1
                     mine[j], mine[n] = mine[n], k
             at_work[i] = n
@@ -467,6 +471,7 @@ class CrammerSingerRun(Run):
         self.visited = np.ones(n, bool)
         self.classes = np.tile(np.arange(k, dtype=np.uint16), (1 if task.rows.sparse else n, 1))
         self.at_work = np.full(len(self.classes), k)
+        self.lengths = np.sqrt(np.maximum(task.rows.squared_norms, 1e-300))
         self.limit, self.far = np.inf, _FAR * float(task.costs.max())
         self.state = np.zeros(3)
         self.leaps = Leaps(1.0 if self.average is None else _PATIENCE)
@@ -587,7 +592,7 @@ class CrammerSingerRun(Run):
         g = scores + self.task.costs[self.task.target]
         lowest = np.where(self.a > 0.0, g, np.inf).min(1)
         second, highest = np.partition(g, -2, axis=1)[:, -2:].T
-        self.visited = (highest > lowest) | (highest - second <= self.limit)
+        self.visited = (highest > lowest) | (highest - second <= self.limit * self.lengths)
         self.at_work[:] = len(self.task.costs)
         if not self.visited.any():
             self._take_all_back()

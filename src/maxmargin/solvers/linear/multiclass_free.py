@@ -136,7 +136,7 @@ class FreeRun(CrammerSingerRun):
         self.stride, self.longest, self.idle = 1.0, 5.0, np.ones(len(task.costs))
         self.passes, self.next_look, self.seen = 0, 1, 0.0
         self.size = task.constant**2 / task.rows.squared_norms
-        self.largest = float(task.constant.max())
+        self.largest = float(np.sqrt(self.size.max()))  # share of the constant in the length of a row
         self.highest, self.borrowed = -np.inf, False
         self.settled = False  # whether the multipliers hardly matter to the gap any more
 

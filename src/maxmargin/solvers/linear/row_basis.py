@@ -57,6 +57,12 @@ class RowBasis:
         out[self.d - (len(W) - rank) :] = W[rank:]
         return out
 
+    def coordinates(self, W: Reals) -> Reals:
+        """The reverse: weights of the rows here with the scores of weights of the original features."""
+        if self.Q is None:
+            return W
+        return np.vstack([self.Q.T @ W[self.used], W[len(W) - (self.rows.shape[1] - self.Q.shape[1]) :]])
+
 
 def shortest(rows: Rows, free: bool) -> int:
     """How many columns the rows have at most in the form in which they are solved; ``free``: the last stays apart."""
