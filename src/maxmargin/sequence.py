@@ -67,7 +67,9 @@ class SequenceSVM(MarginEstimator):
     Parameters
     ----------
     C : float, default=1.0
-        Weight of the slacks; ``C = 1 / (lambda n)`` gives the lambda form.
+        Weight of the slacks; ``C = 1 / (lambda n)`` gives the lambda form. A slack grows with the length of its
+        sequence, unless the loss is divided by it: long ones (proteins, documents) want a smaller ``C``, which is also
+        the shorter fit, and 0.01 to 0.1 is worth a try.
     loss : {"hamming", "normalized_hamming"}, array of shape (n_labels, n_labels) or callable, default="hamming"
         Number of wrong labels; the same divided by the length of the sequence; the sum of ``loss[true, predicted]``,
         rows and columns in the order of ``classes_``; or the sum of ``loss(true, predicted)`` of two labels, a number
