@@ -191,6 +191,7 @@ class Kernel:
         functools.update_wrapper(self, function)
         self._function, self._signature = function, signature
         self._dispatcher: Any = None
+        self._entry: Callable[..., Any] | None = None
         self._lock = threading.Lock()
 
     def build(self) -> Any:
@@ -206,13 +207,23 @@ class Kernel:
         Numba's look at the types of some thirty arrays takes longer than their use; here they must be those of the
         signature, read-only and strided arrays included.
         """
-        dispatcher = self.build()
-        built = getattr(dispatcher, "overloads", None)
-        return next(iter(built.values())).entry_point if built else dispatcher
+        if self._entry is None:
+            dispatcher = self.build()
+            built = getattr(dispatcher, "overloads", None)
+            self._entry = next(iter(built.values())).entry_point if built else dispatcher
+        return self._entry
 
     def __call__(self, *args: Any) -> Any:
+        return self._call(self._dispatcher or self.build(), args)
+
+    def as_they_are(self, *args: Any) -> Any:
+        """A call of :meth:`entry`, for arguments with functions among them."""
+        return self._call(self.entry(), args)
+
+    @staticmethod
+    def _call(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         try:
-            return (self._dispatcher or self.build())(*args)
+            return function(*args)
         except TypeError as error:
             # Numba looks up functions among the arguments in Python; Ctrl-C there comes out as a call that lacks one
             if "missing 1 required positional argument: 'sig'" in str(error):

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from ._notes import without_idle_advice
 from ._progress import Progress
@@ -34,7 +35,7 @@ from .status import Status
 from .structures.values import as_reals, by_position, check_unmasked, is_real, loss_fault
 
 __all__ = [
-    "LabelIndex", "MarginEstimator", "check_bool", "check_label", "check_lengths", "check_number",
+    "LabelIndex", "MarginEstimator", "check_bool", "check_fitted", "check_label", "check_lengths", "check_number",
     "check_one_kind", "check_sample_weight", "check_targets", "choose_solver", "costs_of_labels", "labels_as_given",
     "resolve_n_jobs", "undone_if_failed", "warn_caller",
 ]  # fmt: skip
@@ -380,6 +381,12 @@ def _purposes(solver: Any) -> list[str]:
 
 def _listed(names: list[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def check_fitted(estimator: Any, attribute: str) -> None:
+    """scikit-learn's ``check_is_fitted``, which is asked where the attribute is missing: it looks at all tags first."""
+    if attribute not in vars(estimator):
+        check_is_fitted(estimator, attribute)
 
 
 def check_number(estimator: Any, name: str, *, low: float, low_allowed: bool = True, integral: bool = False) -> None:

@@ -10,13 +10,13 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from ._chain_start import ChainWeights, check_same_names, weights_of
 from ._completion import Completion
 from ._estimator import (
     LabelIndex,
     MarginEstimator,
+    check_fitted,
     check_lengths,
     check_number,
     check_sample_weight,
@@ -502,7 +502,7 @@ class SequenceSVM(MarginEstimator):
         return decode_all(structure, encoded, w, tokens.start, n_jobs=resolve_n_jobs(self.n_jobs))
 
     def _tokens(self, X: Sequence[Any]) -> Tokens:
-        check_is_fitted(self, "coef_")
+        check_fitted(self, "coef_")
         return encode_tokens(X, self._index, grow=False, n_dense=self.n_dense_)
 
     def _stricter(self, forbidden: Any) -> Any:
@@ -539,14 +539,15 @@ class SequenceSVM(MarginEstimator):
         allowed = None if known is None else allowed_labels(known, tokens.start, LabelIndex(self.classes_).number)
         encoded = structure.encode(tokens, allowed=allowed)
         flat, scores = self._decode(structure, encoded, tokens, self.coef_)
-        for i in np.flatnonzero(np.isneginf(scores))[:1].tolist():
+        for i in (scores == -np.inf).nonzero()[0][:1].tolist():
             lo, hi = tokens.start[i : i + 2]
             may = np.ones((hi - lo, len(self.classes_)), bool) if allowed is None else allowed[lo:hi]
             raise DataError(
                 f"sequence {i}: no label sequence agrees with the known labels and the forbidden transitions as far as "
                 f"token {dead_end(structure, may)}"
             )
-        names = [self.classes_[k] for k in flat.tolist()]
+        classes = self.classes_
+        names = [classes[k] for k in flat.tolist()]
         start = tokens.start.tolist()
         return [names[lo:hi] for lo, hi in pairwise(start)]
 

@@ -17,6 +17,7 @@ __all__ = ["Astray", "Buffers", "features_astray", "has_nan", "parts_astray"]
 
 _GUARD = 512
 _MARK = -87654321
+_MARKS = {dtype: np.full(_GUARD, mark, dtype).tobytes() for dtype, mark in ((np.float64, np.nan), (np.int32, _MARK))}
 
 
 class Astray(Exception):
@@ -34,7 +35,7 @@ class Buffers:
 
     def __init__(self, sizes: NDArray[np.int64]) -> None:
         n_theta, n_out, n_parts = sizes.tolist()
-        reals, self._reals = _between_marks([n_theta], np.nan, np.float64)
+        reals, self._reals = _between_marks([n_theta], np.nan, np.float64)  # NaN: what is read astray is seen too
         ints, self._ints = _between_marks([n_out, n_parts, n_parts], _MARK, np.int32)
         (self.theta,), (self.out, self.out_parts, self.true_parts) = reals, ints
 
@@ -45,21 +46,20 @@ class Buffers:
 
     def check(self) -> None:
         """Raise :class:`Astray` when something was written beside them."""
-        if any((guard != _MARK).any() for guard in self._ints) or not all(
-            np.isnan(guard).all() for guard in self._reals
-        ):
-            raise Astray
+        for guards, marks in ((self._ints, _MARKS[np.int32]), (self._reals, _MARKS[np.float64])):
+            if any(guard.tobytes() != marks for guard in guards):
+                raise Astray
 
 
 def _between_marks(sizes: list[int], mark: float, dtype: Any) -> tuple[list[NDArray[Any]], list[NDArray[Any]]]:
     """Arrays of zeros, one after another in memory, with marks before, between and behind; and the marks."""
-    whole = np.zeros(sum(sizes) + _GUARD * (len(sizes) + 1), dtype)
-    whole[:_GUARD] = mark  # NaN: what is read astray is seen too
+    whole = np.empty(sum(sizes) + _GUARD * (len(sizes) + 1), dtype)
+    whole.fill(mark)
     arrays, guards, at = [], [whole[:_GUARD]], _GUARD
     for size in sizes:
         arrays.append(whole[at : at + size])
+        arrays[-1].fill(0)
         guards.append(whole[at + size : at + size + _GUARD])
-        guards[-1][:] = mark
         at += size + _GUARD
     return arrays, guards
 

@@ -72,6 +72,10 @@ def in_threads(
         Between two chunks, when the deadline has passed.
     """
     pace = Pace(min(_FIRST_CHUNK, most), most)
+    # one chunk in any case: clocks and threads take longer than a short sentence
+    if 0 < n <= min(pace.size, _SMALLEST):
+        yield run(0, n)
+        return
     if n_jobs == 1:
         for part in chunks(np.arange(n), deadline, pace):
             yield run(int(part[0]), int(part[-1]) + 1)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import chain, count, repeat
+from itertools import accumulate, chain, count, repeat
 from numbers import Real
 from typing import Any
 
@@ -141,14 +141,50 @@ class AttributeIndex:
 
 
 @compiled
-def _has_repeats(indptr, indices, last_row):
-    """Whether a row lists a column twice; ``last_row`` has an entry -1 for each column."""
+def _has_repeats(indptr, indices):
+    """Whether a row lists a column twice.
+
+    The columns of a row stand in a small hash table: a table of all columns would take longer to fill than a short
+    sentence to read.
+    """
+    longest = np.int64(0)
+    for row in range(len(indptr) - 1):
+        longest = max(longest, indptr[row + 1] - indptr[row])
+    size, unused = np.int64(8), np.int64(29)  # bits of 32
+    while size < 2 * longest:
+        size *= 2
+        unused -= 1
+    row_at, column_at = np.empty(size, np.int64), np.empty(size, np.int64)
+    for slot in range(size):
+        row_at[slot] = -1
     for row in range(len(indptr) - 1):
         for k in range(indptr[row], indptr[row + 1]):
-            if last_row[indices[k]] == row:
-                return True
-            last_row[indices[k]] = row
+            column = np.int64(indices[k])
+            slot = ((column * 0x9E3779B1) & 0xFFFFFFFF) >> unused  # columns may be multiples of a power of 2
+            while row_at[slot] == row:
+                if column_at[slot] == column:
+                    return True
+                slot = (slot + 1) & (size - 1)
+            row_at[slot], column_at[slot] = row, column
     return False
+
+
+@compiled
+def _leave_out_unknown(indptr, numbers, values):
+    """Move what has a number of at least 0 to the front, in place; ``values`` may be empty. Returns how many."""
+    n = np.int64(0)
+    first = indptr[0]
+    for row in range(len(indptr) - 1):
+        end = indptr[row + 1]
+        for k in range(first, end):
+            if numbers[k] >= 0:
+                numbers[n] = numbers[k]
+                if len(values) > 0:
+                    values[n] = values[k]
+                n += 1
+        first = end
+        indptr[row + 1] = n
+    return n
 
 
 def encode_tokens(X: Sequence[Any], index: AttributeIndex, *, grow: bool, n_dense: int | None = None) -> Tokens:
@@ -176,21 +212,21 @@ def encode_tokens(X: Sequence[Any], index: AttributeIndex, *, grow: bool, n_dens
     matrices: list[Any] = []
     numbered = cache(lambda: _numbered(index))  # asked for by many sequences, or by none
     before = len(index)
-    lengths = np.zeros(len(X), np.int64)
+    lengths: list[int] = []
     for i, sequence in enumerate(X):
         sparse, block = _two_parts(sequence, i)
         if n_dense is not None and not grow:
             sparse, block = _as_fitted(sparse, block, index, n_dense, i, numbered)
         rows: Any = block if sparse is None else sparse
-        lengths[i] = rows.shape[0] if hasattr(rows, "tocsr") else len(rows)
+        lengths.append(rows.shape[0] if hasattr(rows, "tocsr") else len(rows))
         if block is not None:
             if len(block) != lengths[i]:
                 raise DataError(f"sequence {i} has {lengths[i]} tokens with attributes but {len(block)} dense rows")
             dense.append((i, block))
         if sparse is not None:
             (matrices if hasattr(sparse, "tocsr") else names).append(sparse)
-    start = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    nonempty = int(np.count_nonzero(lengths))
+    start = _starts(lengths, len(lengths))
+    nonempty = len(lengths) - lengths.count(0)
     has_dense = sum(len(block) > 0 for _, block in dense)
     if names and matrices:
         raise DataError("some sequences are lists of attributes and some are matrices; give all in one form")
@@ -351,16 +387,16 @@ def _from_names(
         _refuse_odd_tokens(names)
         tokens = [t if isinstance(t, Mapping) else list(t) for t in tokens]
         kinds = {dict if any(isinstance(t, Mapping) for t in tokens) else list}
-    counts = np.fromiter(map(len, tokens), np.int64, len(tokens))
+    indptr = _starts(map(len, tokens), len(tokens))
+    total = int(indptr[-1])
     values: NDArray[np.float64] | None = None
     flat: Iterable[Any]
     if any(issubclass(kind, Mapping) for kind in kinds):
-        flat, values = _names_and_values(names, tokens, int(counts.sum()))
+        flat, values = _names_and_values(names, tokens, total)
     else:
         flat = chain.from_iterable(tokens)  # no list of all names: it would be larger than all their numbers
-    indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     try:
-        numbers = index.numbers(flat, grow=grow, count=int(counts.sum()))
+        numbers = index.numbers(flat, grow=grow, count=total)
     except TypeError:
         i, t, name = next(
             (i, t, name)
@@ -374,7 +410,15 @@ def _from_names(
         ) from None
     if grow and any(isinstance(name, Real) for name in index.names()):
         _refuse_stray_vectors(names)
+    if not grow:
+        known = _leave_out_unknown(indptr, numbers, np.zeros(0) if values is None else values)
+        numbers, values = numbers[:known], None if values is None else values[:known]
     return _canonical(indptr, numbers, values, len(index))
+
+
+def _starts(lengths: Iterable[int], n: int) -> NDArray[np.int64]:
+    """Where each of ``n`` consecutive pieces starts, and the end."""
+    return np.fromiter(accumulate(lengths, initial=0), np.int64, n + 1)
 
 
 def _refuse_stray_vectors(names: list[Any]) -> None:
@@ -493,15 +537,10 @@ def _from_matrices(
 def _canonical(
     indptr: NDArray[np.int64], numbers: NDArray[np.int32], values: NDArray[np.float64] | None, n_columns: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64] | None]:
-    """Unknown attributes left out, repeated ones added up, values dropped when all are 1."""
-    known = numbers >= 0
-    if not known.all():
-        before = np.concatenate([[0], np.cumsum(known)])
-        indptr, numbers = before[indptr].astype(np.int64), numbers[known]
-        values = None if values is None else values[known]
+    """Repeated attributes added up, values dropped when all are 1."""
     if values is not None and (values == 1.0).all():
         values = None
-    if _has_repeats(indptr, numbers, np.full(max(n_columns, 1), -1, np.int64)):
+    if _has_repeats(indptr, numbers):
         import scipy.sparse as sp
 
         data = np.ones(len(numbers)) if values is None else values.copy()

@@ -152,12 +152,32 @@ def losses_of_truths(
 
 def freeze(values: Any, dtype: Any, ndim: int = 1) -> NDArray[Any]:
     """C-contiguous read-only view or copy of the exact dtype (the caller's own array is never flagged)."""
+    if type(values) is tuple and not values and ndim == 1:
+        return _nothing(dtype)
+    if _is_frozen(values, dtype, ndim):
+        return values  # type: ignore[no-any-return]
     out = np.ascontiguousarray(values, dtype=dtype)
     if out.ndim != ndim:
         out = out.reshape((-1,) if ndim == 1 else (0, 0))
     out = out.view()
     out.flags.writeable = False
     return out
+
+
+@cache
+def _nothing(dtype: Any) -> NDArray[Any]:
+    """The one empty array of a type: half of the arrays of a prediction are empty."""
+    out = np.zeros(0, dtype)
+    out.flags.writeable = False
+    return out
+
+
+def _is_frozen(values: Any, dtype: Any, ndim: int) -> bool:
+    """Whether :func:`freeze` could have returned it."""
+    if type(values) is not np.ndarray or values.ndim != ndim or values.dtype != dtype:
+        return False
+    flags = values.flags
+    return flags.c_contiguous and flags.aligned and not flags.writeable
 
 
 @dataclass
@@ -205,7 +225,7 @@ def make_pack(
     n_examples = len(np.asarray(groups[0].row_start)) - 1 if groups else len(np.asarray(target_start)) - 1
     starts = np.zeros((len(groups), n_examples + 1), np.int64)
     layout = np.zeros((len(groups), 5), np.int64)
-    indptr, indices, values, dense = [np.zeros(1, np.int64)], [], [], []
+    indptr, indices, values, dense = [], [], [], []
     weighted = any(g.values is not None for g in groups)
     first_row = first_weight = first_value = dense_size = 0
     for k, g in enumerate(groups):
@@ -216,7 +236,7 @@ def make_pack(
         if len(ptr) != n_rows + 1:
             raise StructureError(f"group {k}: indptr has {len(ptr)} entries for {n_rows} rows; it needs {n_rows + 1}")
         _check_sparse(k, g, ptr)
-        indptr.append(ptr[1:] + first_value)
+        indptr.append(ptr[1:] + first_value if k else ptr)
         first_value += int(ptr[-1])
         if g.indices is not None:
             indices.append(np.asarray(g.indices))
@@ -243,7 +263,7 @@ def make_pack(
 
     return Pack(
         row_start=freeze(starts, np.int64, 2),
-        indptr=joined(indptr, np.int64),
+        indptr=joined(indptr or [np.zeros(1, np.int64)], np.int64),
         indices=joined(indices, np.int32),
         values=joined(values, np.float64),
         dense=joined(dense, np.float64),
@@ -324,7 +344,7 @@ def _check_values(k: int, group: RowGroup, indptr: NDArray[np.int64], values: ND
 def _check_sparse(k: int, group: RowGroup, indptr: NDArray[np.int64]) -> None:
     """Compiled code reads where these arrays point: they must not point outside."""
     indices = np.zeros(0, np.int64) if group.indices is None else np.asarray(group.indices)
-    if indptr[0] != 0 or (np.diff(indptr) < 0).any() or indptr[-1] != len(indices):
+    if indptr[0] != 0 or (indptr[1:] < indptr[:-1]).any() or indptr[-1] != len(indices):
         raise StructureError(f"group {k}: indptr must rise from 0 to the number of indices, {len(indices)}")
     if group.values is not None and len(np.asarray(group.values)) != len(indices):
         raise StructureError(f"group {k}: {len(np.asarray(group.values))} values for {len(indices)} indices")
@@ -358,14 +378,15 @@ class Encoded:
     @classmethod
     def of(cls, pack: Pack, *, n_output: int, n_parts: int, **extra: Any) -> Encoded:
         """Sizes read off a pack made by :func:`make_pack`."""
-        counts = np.diff(pack.row_start, axis=1)
-        per_example = (counts * pack.groups[:, :1]).sum(0) if len(pack.groups) else np.zeros(1, np.int64)
+        counts = pack.row_start[:, 1:] - pack.row_start[:, :-1]
+        per_example = pack.groups[:, 0] @ counts if len(pack.groups) else np.zeros(1, np.int64)
+        first_shared, n_shared = pack.shared.tolist()
         n_examples = pack.row_start.shape[1] - 1 if len(pack.groups) else len(pack.target_start) - 1
         return cls(
             pack=pack,
             n_examples=n_examples,
-            n_weights=int(pack.shared.sum()),
-            n_potentials=int(per_example.max(initial=0) + pack.shared[1]),
+            n_weights=first_shared + n_shared,
+            n_potentials=int(per_example.max(initial=0)) + n_shared,
             n_output=max(int(n_output), 1),
             n_parts=max(int(n_parts), 1),
             extra=extra,

@@ -9,6 +9,7 @@ Source: Altun, Tsochantaridis, Hofmann (2003).
 from __future__ import annotations
 
 from collections.abc import Sequence as SequenceOf
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from .._compiled import compiled
 from ..decoders.viterbi import viterbi_core
 from ..errors import DataError
 from .attributes import Tokens
-from .base import Encoded, RowGroup, Structure, make_pack
+from .base import Encoded, RowGroup, Structure, freeze, make_pack
 from .multiclass import check_costs
 
 __all__ = ["Sequence"]
@@ -158,6 +159,12 @@ class Sequence(Structure):
         """Number of initial, final and transition weights."""
         return self.n_labels * (self.n_labels + 2)
 
+    @cached_property
+    def _allowed(self) -> NDArray[np.int32]:
+        """The masks as compiled functions take them, the same for all that is encoded; empty if all is allowed."""
+        masks = [mask.ravel() for mask in self._masks] if self.restricted else [()]
+        return freeze(np.concatenate(masks), np.int32)
+
     def encode(
         self,
         X: Any,
@@ -187,25 +194,24 @@ class Sequence(Structure):
             the position.
         """
         tokens: Tokens = X
-        lengths = np.diff(tokens.start)
-        n_rows = int(tokens.start[-1])
-        weight = np.ones(n_rows)
-        if self.normalize:
-            weight /= np.repeat(np.maximum(lengths, 1), lengths)
-        costs, rows = self.costs, np.zeros(0, np.int64)
-        target: NDArray[np.int64] = np.zeros(0, np.int64)
+        lengths = tokens.start[1:] - tokens.start[:-1]
+        costs, rows = self.costs, list[int]()
+        loss: dict[str, Any] = {}
         if Y is not None:
             target = self._targets(Y, lengths)
+            weight = np.ones(int(tokens.start[-1]))
+            if self.normalize:
+                weight /= np.repeat(np.maximum(lengths, 1), lengths)
             if self.restricted:
                 self._check_allowed(tokens.start, target)
             if candidates is not None:
                 weight[candidates.all(1)] = 0.0
                 costs, rows = self._least_costs(candidates, target, tokens.start)
-        table: list[NDArray[Any]] = []
-        if self.restricted:
-            table += [mask.ravel() for mask in self._masks]
+            reals = np.concatenate([costs.ravel(), weight])
+            loss = {"target": target, "target_start": tokens.start, "reals": reals}
+        table: Any = self._allowed
         if allowed is not None:
-            table.append(np.asarray(allowed).ravel())
+            table = np.concatenate([table, np.asarray(allowed).ravel()])
         group = RowGroup(
             self.n_labels,
             tokens.start,
@@ -218,11 +224,9 @@ class Sequence(Structure):
         pack = make_pack(
             [group],
             n_shared=self.n_shared,
-            target=target,
-            target_start=tokens.start if Y is not None else (),
-            ints=np.concatenate([[self.n_labels, self.restricted, allowed is not None, len(costs)], rows]),
-            reals=np.concatenate([costs.ravel(), weight]),
-            table=np.concatenate(table) if table else (),
+            ints=(self.n_labels, self.restricted, allowed is not None, len(costs), *rows),
+            table=table,
+            **loss,
         )
         longest = int(lengths.max(initial=0))
         return Encoded.of(pack, n_output=longest, n_parts=2 * longest + 1)
@@ -242,7 +246,7 @@ class Sequence(Structure):
 
     def _least_costs(
         self, candidates: NDArray[np.bool_], target: NDArray[np.int64], start: NDArray[np.int64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    ) -> tuple[NDArray[np.float64], list[int]]:
         """Costs with one more row for each set of candidates, and every position's row: none where no more are."""
         odd = np.flatnonzero(~candidates[np.arange(len(target)), target])
         if len(odd):
@@ -251,11 +255,11 @@ class Sequence(Structure):
             raise DataError(f"sequence {i}, position {odd[0] - start[i]}: the true label is no candidate: {label}")
         several = np.flatnonzero((candidates.sum(1) > 1) & ~candidates.all(1))
         if not len(several):
-            return self.costs, np.zeros(0, np.int64)
+            return self.costs, []
         kinds, kind = np.unique(candidates[several], axis=0, return_inverse=True)
         rows = target.copy()
         rows[several] = self.n_labels + kind.reshape(-1)
-        return np.concatenate([self.costs, [self.costs[each].min(0) for each in kinds]]), rows
+        return np.concatenate([self.costs, [self.costs[each].min(0) for each in kinds]]), rows.tolist()
 
     def _check_allowed(self, start: NDArray[np.int64], target: NDArray[np.int64]) -> None:
         initial, final, transitions = self._masks
