@@ -15,8 +15,8 @@ differences ``u_k = dw_k - dw_K`` from the last class: of ``D_i`` without that c
 |sum_k u_k|^2 / K``. The run begins on the central path of weights of 0, or of others that are known: scores, products
 and the sums of ``a_i`` are right there, only the weights are not those of ``a`` yet, of which every step mends its
 share. (Measured on real data: about a quarter fewer iterations than from weights that are, whose products differ by
-orders of magnitude; as many where rows are of very different length. From those of coordinate ascent it is up to half
-as many again.)
+orders of magnitude; as many where rows are of very different length. From weights of coordinate ascent: half as many
+to as many.)
 Where features outnumber rows it solves in a basis of the rows (:mod:`.row_basis`): ``d`` is at most ``n`` then.
 Cost of an iteration: ``n d^2 K (K - 1) / 2`` for the matrix, ``(d (K - 1))^3 / 3`` for its factor. Memory beyond the
 data: ``(d (K - 1))^2``, and twelve numbers for each row and class.
