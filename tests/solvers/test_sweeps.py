@@ -132,7 +132,7 @@ def test_a_warm_start_goes_over_the_planes_that_it_has_before_it_searches(monkey
     assert calls[0] == "frank_wolfe"
 
 
-@pytest.mark.parametrize("sweeps", ["AUTO", None, -1])
+@pytest.mark.parametrize("sweeps", ["AUTO", None, 2.5])
 def test_who_gives_wrong_sweeps_hears_of_the_choice_by_itself(sweeps: Any) -> None:
     with pytest.raises(ValueError, match="sweeps must be 'auto' or at least 0, not"):
         FrankWolfe(sweeps=sweeps)

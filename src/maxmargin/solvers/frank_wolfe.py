@@ -60,7 +60,8 @@ class FrankWolfe:
         check_choice(self, "steps", sorted(_RULES))
         check_choice(self, "sampling", ("permutation", "uniform", "gap"))
         if not isinstance(self.sweeps, str) or self.sweeps != "auto":
-            check_option(self, "sweeps", "'auto' or at least 0", lambda each: each >= 0.0, integral=True)
+            allowed = "at least 0" if isinstance(self.sweeps, int) else "'auto' or at least 0"
+            check_option(self, "sweeps", allowed, lambda each: each >= 0.0, integral=True)
         check_bool(self, "average")
 
     @property
