@@ -626,5 +626,8 @@ def _mostly_filled(X: Any) -> bool:
 def _squared_norms(X: Any) -> Reals:
     X = X.astype(np.float64, copy=False)
     if sp.issparse(X):
-        return np.asarray(X.multiply(X).sum(1)).ravel()
+        if not X.has_canonical_format:  # entries of one place add up before they are squared
+            X = X.copy()
+            X.sum_duplicates()
+        return np.asarray(X.power(2).sum(1)).ravel()
     return np.asarray(np.einsum("ij,ij->i", X, X))

@@ -52,6 +52,25 @@ def test_values_are_those_of_scikit_learn(name: str, density: float, dtype: type
             np.testing.assert_allclose(found, expected, rtol=0, atol=tol * scale)
 
 
+@pytest.mark.parametrize("name", OPTIONS)
+def test_entries_of_one_place_add_up(name: str) -> None:
+    X = points(60, 40, 0, 0.03)
+    whole = sp.csr_matrix(X)
+    row, column = (np.concatenate([place, place[::-1]]) for place in whole.nonzero())
+    halves = sp.coo_matrix((np.concatenate([0.25 * whole.data, 0.75 * whole.data[::-1]]), (row, column)), X.shape)
+    order = np.argsort(row, kind="stable")
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=60))])
+    twice = sp.csr_matrix((halves.data[order], column[order], indptr), X.shape)
+    assert twice.nnz == 2 * whole.nnz
+    kept = twice.data.copy()
+    np.testing.assert_allclose(
+        make_kernel(name, twice, **OPTIONS[name]).block(twice, twice),
+        make_kernel(name, X, **OPTIONS[name]).block(X, X),
+        rtol=0, atol=1e-12,
+    )  # fmt: skip
+    np.testing.assert_array_equal(twice.data, kept)
+
+
 def test_many_points_are_taken_in_blocks() -> None:
     """More rows and more points than a block has."""
     X, Z = points(9000, 3, 0), points(600, 3, 1)
