@@ -72,27 +72,33 @@ def short_pairs(scores, value, weight, grade, n_grades, start, order, limit, exc
         Sum of ``value`` over the partners of these pairs.
     """
     tree = np.zeros((n_grades.max() + 1, 2))
+    most = (start[1:] - start[:-1]).max()
+    # of one query, in the order of its scores: memory is read from place to place once, and then from end to end
+    f, x, v, more, beside = np.empty(most), np.empty(most), np.empty(most), np.empty(most), np.empty(most)
+    g = np.empty(most, np.int64)
     for q in range(len(start) - 1):
-        lo, hi, n = start[q], start[q + 1], n_grades[q]
+        lo, m, n = start[q], start[q + 1] - start[q], n_grades[q]
+        for k in range(m):
+            a = order[lo + k]
+            f[k], x[k], v[k], g[k] = scores[a], value[a], weight[a], grade[a]
         tree[: n + 1] = 0.0
-        at = hi - 1
-        for k in range(hi - 1, lo - 1, -1):  # the better one of the pair
-            a = order[k]
-            while at >= lo and scores[a] - scores[order[at]] < limit:
-                _enter(tree, n, grade[order[at]], weight[order[at]], value[order[at]])
+        at = m - 1
+        for k in range(m - 1, -1, -1):  # the better one of the pair
+            while at >= 0 and f[k] - f[at] < limit:
+                _enter(tree, n, g[at], v[at], x[at])
                 at -= 1
-            excess[a], around[a] = _below(tree, grade[a])
+            more[k], beside[k] = _below(tree, g[k])
         tree[: n + 1] = 0.0
-        at = lo
-        for k in range(lo, hi):  # the worse one, with the ranks turned round
-            b = order[k]
-            while at < hi and scores[order[at]] - scores[b] < limit:
-                _enter(tree, n, n - 1 - grade[order[at]], weight[order[at]], value[order[at]])
+        at = 0
+        for k in range(m):  # the worse one, with the ranks turned round
+            while at < m and f[at] - f[k] < limit:
+                _enter(tree, n, n - 1 - g[at], v[at], x[at])
                 at += 1
-            count, total = _below(tree, n - 1 - grade[b])
-            degree[b] = weight[b] * (excess[b] + count)
-            excess[b] = weight[b] * (excess[b] - count)
-            around[b] = weight[b] * (around[b] + total)
+            count, total = _below(tree, n - 1 - g[k])
+            b = order[lo + k]
+            degree[b] = v[k] * (more[k] + count)
+            excess[b] = v[k] * (more[k] - count)
+            around[b] = v[k] * (beside[k] + total)
 
 
 @compiled
@@ -146,28 +152,34 @@ def short_slacks(scores, weight, grade, n_grades, start, order, limit, excess, d
         Of the pairs in which the document is the better one: slacks, and their squares.
     """
     tree = np.zeros((n_grades.max() + 1, 3))
+    most = (start[1:] - start[:-1]).max()
+    f, v, g = np.empty(most), np.empty(most), np.empty(most, np.int64)
+    more, beside = np.empty(most), np.empty(most)
     for q in range(len(start) - 1):
-        lo, hi, n = start[q], start[q + 1], n_grades[q]
+        lo, m, n = start[q], start[q + 1] - start[q], n_grades[q]
+        for k in range(m):
+            a = order[lo + k]
+            f[k], v[k], g[k] = scores[a], weight[a], grade[a]
         tree[: n + 1] = 0.0
-        at = hi - 1
-        for k in range(hi - 1, lo - 1, -1):  # the better one of the pair
-            a = order[k]
-            while at >= lo and scores[a] - scores[order[at]] < limit:
-                _enter_score(tree, n, grade[order[at]], weight[order[at]], scores[order[at]])
+        at = m - 1
+        for k in range(m - 1, -1, -1):  # the better one of the pair
+            while at >= 0 and f[k] - f[at] < limit:
+                _enter_score(tree, n, g[at], v[at], f[at])
                 at -= 1
-            count, total, squares = _slacks_below(tree, grade[a], scores[a], 1.0, limit)
-            excess[a], slack[a], square[a] = count, weight[a] * total, weight[a] * squares
+            more[k], beside[k], squares = _slacks_below(tree, g[k], f[k], 1.0, limit)
+            square[order[lo + k]] = v[k] * squares
         tree[: n + 1] = 0.0
-        at = lo
-        for k in range(lo, hi):  # the worse one, with the ranks turned round
-            b = order[k]
-            while at < hi and scores[order[at]] - scores[b] < limit:
-                _enter_score(tree, n, n - 1 - grade[order[at]], weight[order[at]], scores[order[at]])
+        at = 0
+        for k in range(m):  # the worse one, with the ranks turned round
+            while at < m and f[at] - f[k] < limit:
+                _enter_score(tree, n, n - 1 - g[at], v[at], f[at])
                 at += 1
-            count, total, _squares = _slacks_below(tree, n - 1 - grade[b], scores[b], -1.0, limit)
-            degree[b] = weight[b] * (excess[b] + count)
-            excess[b] = weight[b] * (excess[b] - count)
-            pull[b] = slack[b] - weight[b] * total
+            count, total, _squares = _slacks_below(tree, n - 1 - g[k], f[k], -1.0, limit)
+            b = order[lo + k]
+            degree[b] = v[k] * (more[k] + count)
+            excess[b] = v[k] * (more[k] - count)
+            slack[b] = v[k] * beside[k]
+            pull[b] = slack[b] - v[k] * total
 
 
 @compiled
