@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
 from .decoders.checks import LARGEST
-from .errors import DataError
+from .errors import DataError, shorten
+from .solvers.options import shown
 from .structures.values import check_rows, is_frame, is_real, is_time, not_a_number
 
 __all__ = ["checked_rows", "checked_scores"]
@@ -25,8 +27,8 @@ def checked_rows(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
     Raises
     ------
     DataError
-        Where an entry is masked, a word, a date, complex, NaN or infinite: names the row and the
-        column; for a damaged sparse matrix.
+        Where an entry is masked, a word, a date, complex, NaN, infinite or an integer beyond all floats: names the
+        row and the column; for a damaged sparse matrix, for what has not two dimensions, and for complex targets.
     TypeError
         Where an entry is another object: names the row and the column.
     ValueError
@@ -38,11 +40,25 @@ def checked_rows(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
         if (checked[0] if y else checked).dtype == object:  # which dtype="numeric" lets through in lists and frames
             raise TypeError("features must be numbers")
         return checked
+    except OverflowError:
+        if (beyond := _first_beyond_floats(X)) is None:
+            raise
+        row, column, digits = beyond
+        names = getattr(X, "columns", None)
+        name = "" if names is None else f" ({names[column]!r})"
+        raise DataError(
+            f"{type(estimator).__name__}: X has {shorten(digits)}, first in row {row}, column {column}{name}: it is "
+            "beyond all floats; scale the column down"
+        ) from None
     except (TypeError, ValueError) as error:
         said = str(error)
         if isinstance(error, TypeError) or "Complex data not supported" in said:
             if (odd := _first_object(X)) is None:
-                raise
+                if isinstance(error, TypeError) or "\n" not in said:
+                    raise
+                raise DataError(
+                    f"{type(estimator).__name__}: {said.splitlines()[0]}: y must hold real numbers"
+                ) from None
             refusal = not_a_number(f"{type(estimator).__name__}: X", *odd, X)
             if isinstance(odd[2], complex | np.complexfloating) or is_time(odd[2]):
                 raise refusal from None
@@ -53,7 +69,9 @@ def checked_rows(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
         if words or about:
             place = _first_word(X) if words else _first_without_number(X)
         if place is None:
-            raise
+            if "\n" not in said or "feature names should match" in said:  # which have a line each, where they differ
+                raise
+            raise DataError(f"{type(estimator).__name__}: {_in_one_line(said)}") from None
         row, column, value = place
         names = getattr(X, "columns", None)
         name = "" if names is None else f" ({names[column]!r})"
@@ -105,6 +123,24 @@ def _first_object(X: Any) -> tuple[int, int, Any] | None:
             if not (is_real(entry) or isinstance(entry, str) or entry is None or type(entry).__name__ == "NAType"):
                 return row, column, entry
     return None
+
+
+def _first_beyond_floats(X: Any) -> tuple[int, int, str] | None:
+    """Row, column and digits of the first integer that is too large for a float."""
+    values = X.to_numpy(object) if is_frame(X) else np.asarray(X, object)
+    for row, entries in enumerate(values if values.ndim == 2 else ()):
+        for column, entry in enumerate(entries):
+            if isinstance(entry, int):
+                try:
+                    float(entry)
+                except OverflowError:
+                    return row, column, shown(entry)
+    return None
+
+
+def _in_one_line(said: str) -> str:
+    """A message of scikit-learn, without the array that it shows."""
+    return " ".join(re.sub(r":\s*array=.*?\.\s+(?=Reshape)", ". ", said, flags=re.DOTALL).split())
 
 
 def _first_word(X: Any) -> tuple[int, int, str] | None:

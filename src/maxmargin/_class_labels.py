@@ -22,6 +22,7 @@ from ._estimator import (
     is_missing,
     labels_as_given,
     missing_label,
+    shares,
 )
 from ._notes import tell_absent
 from .errors import DataError
@@ -278,6 +279,8 @@ class Classifier(ClassifierMixin):
             When the numbers of rows and labels differ, for what cannot be labels, or for bad weights.
         """
         y = _one_each(y)
+        if sample_weight is not None and y is not None:
+            sample_weight = shares(sample_weight, y)
         labels = labels_as_given(y)
         predicted: NDArray[Any]
         if labels is None and _is_plain(self.classes_):
@@ -287,7 +290,7 @@ class Classifier(ClassifierMixin):
             labels = np.asarray(y).tolist()
         check_lengths(predicted, labels, "rows")
         right = [bool(found == label) for found, label in zip(predicted.tolist(), labels, strict=True)]
-        return float(np.average(right, weights=check_sample_weight(sample_weight, len(right))))
+        return float(np.average(right, weights=sample_weight))
 
 
 def all_classes(classes: Any) -> NDArray[Any]:

@@ -37,7 +37,7 @@ from .structures.values import as_reals, by_position, check_unmasked, is_real, l
 __all__ = [
     "LabelIndex", "MarginEstimator", "check_bool", "check_fitted", "check_label", "check_lengths", "check_number",
     "check_one_kind", "check_sample_weight", "check_targets", "choose_solver", "costs_of_labels", "labels_as_given",
-    "resolve_n_jobs", "undone_if_failed", "warn_caller",
+    "resolve_n_jobs", "shares", "undone_if_failed", "warn_caller",
 ]  # fmt: skip
 
 Reals = NDArray[np.float64]
@@ -300,6 +300,8 @@ class MarginEstimator(BaseEstimator):
             return
         if len(names) != n_features:
             raise ValueError(f"{len(names)} names for {n_features} features")
+        if not all(isinstance(name, str) for name in names):
+            raise ValueError("the names of the features must be text")
         self.feature_names_in_ = np.array(names, dtype=object)
 
     if not TYPE_CHECKING:  # else every name would be an attribute
@@ -430,6 +432,13 @@ def check_sample_weight(sample_weight: ArrayLike | None, n: int, use: str = "lea
     if not (out > 0).any():
         raise DataError(f"sample_weight is zero for every example: there is nothing to {use}")
     return out
+
+
+def shares(sample_weight: ArrayLike, y: Any) -> Reals:
+    """Weights of the examples of a score, checked as those of a fit, as shares of the largest: their sum is finite."""
+    out = check_sample_weight(sample_weight, len(y), "score")
+    assert out is not None
+    return np.asarray(out / out.max())
 
 
 def check_targets(y: Any) -> Any:

@@ -508,6 +508,8 @@ def _csr_part(matrix: Any) -> list[Any]:
 def _csr_of(part: list[Any], shape: tuple[int, int]) -> Any:
     """What :func:`_csr_part` gave; a ValueError says what does not fit."""
     indptr, indices, data = part
+    if data.dtype == np.float16:  # which SciPy does not multiply
+        data = data.astype(np.float64)
     matrix = sp.csr_matrix((data, indices, indptr), shape=shape)
     matrix.check_format(full_check=True)
     return matrix

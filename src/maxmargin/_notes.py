@@ -292,6 +292,8 @@ def hard_margin(
     squared : bool
         Whether the hinges are squared.
     """
+    if not least > 0.0:  # too small for a float as a product of weights
+        return None
     slack = certificate.risk_bound * total
     missing = slack / least  # at least the largest of all
     if squared:

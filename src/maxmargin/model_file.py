@@ -230,6 +230,7 @@ def _restored(contents: Contents, structure: Any) -> tuple[Any, dict[str, Any]]:
         estimator.coef_ = np.ascontiguousarray(parts["coef"], np.float64)
     else:
         estimator._from_parts(parts)
+        _check_finite(vars(estimator).get("estimator_", estimator))
     stream = values.get("stream")
     if stream is None:
         _take_figures(vars(estimator).get("estimator_", estimator), contents, decoder)
@@ -239,6 +240,19 @@ def _restored(contents: Contents, structure: Any) -> tuple[Any, dict[str, Any]]:
     if not isinstance(metadata, dict):
         raise TypeError("the metadata are no mapping")
     return estimator, metadata
+
+
+def _check_finite(estimator: Any) -> None:
+    """Refuse what the parts made of numbers that are not finite, also of those that stand in the header."""
+    for name, value in vars(estimator).items():
+        number = isinstance(value, float) or (isinstance(value, np.ndarray) and value.dtype.kind == "f")
+        if (
+            number
+            and (name.startswith("_") or name.endswith("_"))
+            and name != "classes_"
+            and not np.isfinite(value).all()
+        ):
+            raise ValueError(f"{name.removesuffix('_')} holds numbers that are not finite")
 
 
 def _take_as_meant(parameters: dict[str, Any], switches: tuple[str, ...]) -> None:

@@ -11,7 +11,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ._checked_rows import checked_rows
-from ._estimator import check_sample_weight, check_targets, undone_if_failed
+from ._estimator import check_sample_weight, check_targets, shares, undone_if_failed
 from ._kernel_machine import KernelMachine, coefficients, dual_of, nu_for_values
 from ._machine import check_epsilon, check_switches
 from ._notes import HardMargin
@@ -32,7 +32,24 @@ _LOSSES = {"epsilon_insensitive": insensitive, "squared_epsilon_insensitive": sq
 _LARGEST = 1e100
 
 
-class SVMRegressor(RegressorMixin, KernelMachine):
+class Regressor(RegressorMixin):
+    """scikit-learn's regressor, whose score refuses what are no values or weights as a fit does."""
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Coefficient of determination, of the weighted rows where there are weights.
+
+        Raises
+        ------
+        DataError
+            For values that are no real numbers, and for bad weights.
+        """
+        y = check_targets(y)
+        if sample_weight is not None and y is not None:
+            sample_weight = shares(sample_weight, y)
+        return float(super().score(X, y, sample_weight))
+
+
+class SVMRegressor(Regressor, KernelMachine):
     """Support vector regression with a certificate.
 
     Minimises ``1/2 |w|^2 + C sum_i s_i (|y_i - <w, x_i> - b| - epsilon)_+`` (or the square of the bracket).

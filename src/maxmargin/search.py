@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import BaseEstimator
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils.metaestimators import available_if
@@ -23,6 +23,7 @@ from .errors import DataError
 from .kernels import check_precomputed
 from .losses import EpsilonInsensitive, MarginLoss
 from .path import MACHINES, SVMPath, grid_of_C, path_of
+from .regressor import Regressor
 from .structures.base import check_row_magnitude
 
 __all__ = ["SVMClassifierCV", "SVMRegressorCV"]
@@ -302,7 +303,7 @@ max_time, solver, cache_mb, random_state, verbose, callback
         return np.asarray(self.estimator_.predict(X))
 
 
-class SVMRegressorCV(RegressorMixin, _Search):
+class SVMRegressorCV(Regressor, _Search):
     """:class:`~maxmargin.SVMRegressor` whose ``C`` is the one with the best score on held-out rows.
 
     As :class:`~maxmargin.SVMClassifierCV`, by paths of regressors. For the width of the tube as well put it in

@@ -54,6 +54,6 @@ def check_bool(owner: Any, *names: str) -> None:
 def shown(value: Any) -> str:
     """A value in a message."""
     try:
-        return f"{value!r:.80}"
+        return f"{' '.join(repr(value).split()):.80}"
     except ValueError:  # Python writes no integers of more than some thousand digits
         return "an integer of thousands of digits"

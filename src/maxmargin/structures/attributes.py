@@ -320,6 +320,10 @@ def _two_parts(sequence: Any, i: int) -> tuple[Any, NDArray[np.float64] | None]:
         if isinstance(first, float | int | np.number) and not isinstance(first, bool | str):
             try:
                 return None, _dense(np.array(sequence, np.float64), i)
+            except OverflowError:
+                raise DataError(
+                    f"sequence {i} holds an integer beyond all floats; scale the vectors of all tokens down"
+                ) from None
             except ValueError:
                 raise DataError(
                     f"sequence {i}: its rows of numbers have different lengths; numbers in a list are a dense vector "

@@ -183,9 +183,10 @@ class InteriorRun(Run):
     def advance(self) -> Step:
         terms = self.terms
         room = self.room
-        theta = terms.ridge + self.low / self.a
-        if self.bounded:
-            theta += self.high / room
+        with np.errstate(over="ignore"):  # of a weight next to nothing: its row moves by 1 / inf
+            theta = terms.ridge + self.low / self.a
+            if self.bounded:
+                theta += self.high / room
         inverse = 1.0 / theta
         del theta
         solve = self._system(inverse.sum(1))
