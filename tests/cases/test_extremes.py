@@ -61,6 +61,13 @@ def test_an_integer_beyond_all_floats_in_a_sequence() -> None:
         SequenceSVM().fit([[[1.0, 2.0]], [[1, 10**400]]], [["a"], ["b"]])
 
 
+@pytest.mark.parametrize("solver", ["frank_wolfe", "n_slack", "one_slack", "bundle"])
+def test_scores_whose_rounding_hides_losses_are_laid_to_the_features(solver: str) -> None:
+    rows = [[{"w": 1e20}, {"w": "b"}], [{"w": 1}, {"w": 2}], [{"w": 1.5}]]
+    with pytest.raises(DataError, match="rounding hides a loss of 1; scale the values of its features down"):
+        SequenceSVM(solver=solver, random_state=0).fit(rows, [["P", "Q"], ["Q", "P"], ["P"]])
+
+
 @pytest.mark.parametrize("machine", MACHINES, ids=repr)
 @pytest.mark.parametrize("rows", [X[:, 0], np.float64(3.0)], ids=["one dimension", "none"])
 def test_what_has_not_two_dimensions_is_refused_in_one_line(machine: Any, rows: Any) -> None:

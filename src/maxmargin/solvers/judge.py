@@ -76,6 +76,10 @@ class Judge(ABC):
         self._noise = max(self._noise, excess)
         return None
 
+    def is_rounding(self, i: int, excess: float, w: Reals) -> bool:
+        """Whether a difference of scores of example ``i`` under weights ``w`` is no more than their rounding."""
+        return excess <= _rounding(*self._products(i, w, None))
+
     def _check_violations(self, work: Work) -> None:
         """The same of the largest violation that a pass has met; the weights have moved on since, but not far."""
         if work.state[passes.VIOLATIONS] and self.exact:

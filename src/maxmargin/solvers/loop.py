@@ -136,7 +136,8 @@ def certify(
         When the lower bound is above the objective, or the training risk above its bound: a fault of the structure or
         of this library.
     DataError
-        When a conjugate of a user's own loss puts the lower bound above the objective.
+        When a conjugate of a user's own loss puts the lower bound above the objective, or scores are so large that
+        their rounding hides losses.
     """
     task = run.task
     found = run.evaluate(w)
@@ -162,8 +163,14 @@ def certify(
                 f"{task.name}: example {int(task.examples[k])} has task loss {found.risk[k]:.10g} above its slack "
                 f"{found.slack[k]:.10g}"
             )
-            if getattr(task, "oracle", None) is None:
+            oracle = getattr(task, "oracle", None)
+            if oracle is None:
                 raise fault_of_ours(said)
+            if oracle.is_rounding(int(task.examples[k]), float(excess[k]), w):
+                raise DataError(
+                    f"{task.name}: the scores of example {int(task.examples[k])} are so large that their rounding "
+                    f"hides a loss of {found.risk[k]:.10g}; scale the values of its features down"
+                )
             raise StructureError(f"{said}; the decoder and the loss contradict each other (run check_structure)")
     return Certificate(
         primal=primal,
