@@ -203,3 +203,49 @@ def test_passes_over_a_few_rows_count_for_what_they_cost() -> None:
     assert not cheap.is_late(cheap.remaining(1e-3))
     assert cheap.remaining(1e-3) == pytest.approx(0.04 * dear.remaining(1e-3))
     assert dear.is_late(dear.remaining(1e-3))
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("C", [1.0, 1e3])
+def test_about_as_many_features_as_rows_are_left_to_the_leaps(loss: Any, C: float) -> None:
+    """They end suddenly, and no rate of the passes before tells when; the other way costs thousands of passes."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 260))
+    y = X[:, :5].sum(1) + rng.normal(size=300) > 0.0
+    model = SVMClassifier(C, loss=loss, random_state=0).fit(X, y)
+    assert (model.solver_, model.certificate_.status) == ("coordinate_ascent", Status.CONVERGED)
+    sure = SVMClassifier(C, loss=loss, solver="interior_point", tol=1e-6).fit(X, y).certificate_
+    assert model.certificate_.dual <= sure.primal
+    assert model.certificate_.primal <= sure.primal * (1 + 2e-3)
+
+
+@pytest.mark.parametrize("C", [1.0, 100.0])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+def test_squares_of_hinges_of_few_features_are_for_newtons_method(kind: Any, C: float) -> None:
+    """In a few dozen passes, also of features of very unlike scales."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 100)) * np.logspace(-2, 2, 100)
+    y = (X / np.logspace(-2, 2, 100))[:, :5].sum(1) + rng.normal(size=2000) > 0.0
+    model = SVMClassifier(C, loss="squared_hinge", random_state=0).fit(kind(X), y)
+    assert (model.solver_, model.certificate_.status) == ("newton", Status.CONVERGED)
+    assert "this costs as much as 40" in model.solver_reason_
+    assert model.certificate_.passes <= 100
+    sure = SVMClassifier(C, loss="squared_hinge", solver="interior_point", tol=1e-8).fit(X, y).certificate_
+    assert model.certificate_.dual <= sure.primal * (1 + 1e-12)
+    assert sure.dual <= model.certificate_.primal <= sure.primal * (1 + 2e-3)
+    again = SVMClassifier(C, loss="squared_hinge", random_state=0, warm_start=True).fit(kind(X), y)
+    again.fit(kind(X), y)
+    assert again.certificate_.passes <= model.certificate_.passes
+
+
+def test_where_newtons_steps_bring_little_an_interior_point_method_takes_over() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.random((3000, 50))
+    y = X.sum(1) > 25.0
+    model = SVMClassifier(1e5, loss="squared_hinge", random_state=0).fit(X, y)
+    assert (model.solver_, model.certificate_.status) == ("interior_point", Status.CONVERGED)
+    assert model.solver_reason_.startswith("Newton's method ")
+    sure = SVMClassifier(1e5, loss="squared_hinge", solver="interior_point", tol=1e-8).fit(X, y).certificate_
+    assert sure.dual <= model.certificate_.primal <= sure.primal * (1 + 2e-3)
+    warm = model.set_params(warm_start=True).fit(X, y)
+    assert warm.solver_ == "interior_point"

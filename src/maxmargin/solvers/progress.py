@@ -51,6 +51,6 @@ class Progress:
         """Work until the relative gap is ``tol``, see :func:`passes_to_go`."""
         return passes_to_go(self.gaps, tol) * self.work / len(self.gaps)
 
-    def is_late(self, remaining: float) -> bool:
+    def is_late(self, remaining: float, most: float = MOST) -> bool:
         """Whether so much work more is too much, whatever another way costs."""
-        return self.work >= LATE and remaining > max(MOST - self.work, 0.0)
+        return self.work >= LATE and remaining > max(most - self.work, 0.0)

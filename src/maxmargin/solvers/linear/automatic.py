@@ -41,6 +41,15 @@ __all__ = ["Automatic", "First", "Switching"]
 Reals = NDArray[np.float64]
 _FIRST_LOOK = 8
 _ITERATIONS = 25
+# Of what interior point costs coordinate ascent has so much before its progress is believed, and so much in all, where
+# that is enough for its leaps to show: with about as many features as rows they end suddenly after a hundred passes or
+# two, and the other way costs thousands (measured: up to 50 times as long without; where they bring nothing it adds
+# this share)
+_PATIENCE, _IN_ALL, _ENOUGH = 0.1, 0.25, 64
+# Newton's method for squares of hinges is the better one of so many features for each row at most, where interior point
+# costs so many passes at least; what it costs in passes itself, and from which of its own on slow progress is believed
+# (measured: 15 to 60 in all; of more features, where C is large, its conjugate gradients take thousands)
+_NARROW, _DEAR, _OF_CURVATURE, _NEWTON_LOOK = 0.25, 200.0, 40.0, 40
 # of several classes so many up to a thousand rows, and more of more: this power of how many times as many (measured: 25
 # to 30 with 2,000 rows, 40 to 90 with 4,000, 80 to 150 with 40,000)
 _MORE_OF_MORE = 0.4
@@ -73,6 +82,7 @@ _NEAR = First(
     "Newton's method", "the fit before is near and the features are few", "curvature that vanishes, or a large C"
 )
 _OWN = First("Newton's method", "the loss is smooth and no sum of hinges", "curvature that vanishes, or a large C")
+_CURVED = First("Newton's method", "squares of hinges bend, and the features are few", _OWN.slow)
 
 
 @dataclass(frozen=True)
@@ -132,11 +142,30 @@ def _of_classes(task: MulticlassTask) -> Run:
     return Switching(task, first, MulticlassInteriorPoint(), budget, first_look=multiclass_first_look(task, budget))
 
 
+@dataclass(frozen=True)
+class _Curved:
+    """Newton's method for squares of hinges, and interior point where its steps bring little."""
+
+    @property
+    def name(self) -> str:
+        """That of the one that begins."""
+        return Newton().name
+
+    def start(self, task: LinearTask) -> Run:
+        """Begin a run."""
+        return Switching(task, Newton(), InteriorPoint(), interior_point_in_passes(task), _CURVED, _NEWTON_LOOK)
+
+
 def _usual(task: LinearTask) -> Run:
     """For hinges and their squares."""
     budget = interior_point_in_passes(task)
     if budget < math.inf:
-        return Switching(task, CoordinateAscent(), InteriorPoint(), budget)
+        n, d = task.rows.shape
+        if task.terms.smooth and d <= _NARROW * n and budget >= _DEAR:
+            return Switching(task, CoordinateAscent(), _Curved(), _OF_CURVATURE)
+        tried = int(min(_PATIENCE * budget, _TRIED_MOST))
+        first_look, patience = (tried, _IN_ALL * budget) if tried >= _ENOUGH else (_FIRST_LOOK, 0.0)
+        return Switching(task, CoordinateAscent(), InteriorPoint(), budget, first_look=first_look, patience=patience)
     # more features than a matrix may have
     if hinges_only(task.terms, task.name, "auto").squared:
         return Alternating(task, [CoordinateAscent(), Newton(), BlockAscent()], _SWEEPS.reason)
@@ -163,7 +192,11 @@ class _Left(Run):
 
 
 class Switching(Run):
-    """``first`` has cheap passes, as coordinate ascent; ``second``, as interior point, costs ``budget`` of them."""
+    """``first`` has cheap passes, as coordinate ascent; ``second``, as interior point, costs ``budget`` of them.
+
+    ``first`` is not left before ``first_look`` passes, and where it promises to be done within ``patience``, whatever
+    else is said of long runs.
+    """
 
     task: Any
 
@@ -175,16 +208,19 @@ class Switching(Run):
         budget: float,
         told: First = _SWEEPS,
         first_look: int = _FIRST_LOOK,
+        patience: float = 0.0,
     ) -> None:
         self.task, self.told, self.first_look = task, told, first_look
-        self.second, self.budget = second, budget
-        if task.warm is not None and task.warm.solver == second.name and not _is_easier(task):
+        self.second, self.budget, self.patience = second, budget, patience
+        ends = (second.name, InteriorPoint().name) if isinstance(second, _Curved) else (second.name,)
+        self.switched = task.warm is not None and task.warm.solver in ends and not _is_easier(task)
+        if self.switched:
             self.run: Run = second.start(task)
             self.label, self.reason = second.name, "the fit that this one begins with ended with it"
         else:
             self.run = first.start(task)
             self.label, self.reason = first.name, told.reason
-            self._tell_turns()
+        self._tell_turns()
         self.optimism, self.cheap_passes = self.run.optimism, self.run.cheap_passes
         self.progress = Progress()  # of the first one
         self.slow = self.looks = 0
@@ -193,20 +229,22 @@ class Switching(Run):
 
     def advance(self) -> Step:
         self.run.passes_left, self.run.at_once = self.passes_left, self.at_once
-        if self.label != self.second.name and self.budget < math.inf:  # no pass of many is to go beyond the last
-            self.run.passes_left = min(self.passes_left, max(int(_LAST - self.progress.work) - self.looks, 1))
+        most = max(_LAST, self.patience)
+        if not self.switched and self.budget < math.inf:  # no pass of many is to go beyond the last
+            self.run.passes_left = min(self.passes_left, max(int(most - self.progress.work) - self.looks, 1))
         step = self.run.advance()
-        if self.label == self.second.name:
-            return step
         self._tell_turns()
+        if self.switched:
+            return step
         progress = self.progress
         progress.add(step)
         done = progress.passes
         if self.budget == math.inf or done < self.first_look:
             return step
         remaining = progress.remaining(self.task.tol)
-        last = progress.work + self.looks >= _LAST  # no promise was kept
-        self.slow = self.slow + 1 if remaining > self.budget or progress.is_late(remaining) else 0
+        last = progress.work + self.looks >= most  # no promise was kept
+        late = progress.is_late(remaining, max(MOST, self.patience))
+        self.slow = self.slow + 1 if remaining > self.budget or late else 0
         # after as much work as the other way costs that one is taken, whatever the progress promises: then neither
         # choice costs more than twice the better one
         if last or progress.work >= self.budget or self.slow >= (1 if done < _EARLY else _IN_A_ROW):
@@ -214,8 +252,8 @@ class Switching(Run):
         return step
 
     def _tell_turns(self) -> None:
-        """Whose turn it is, where several have turns."""
-        if isinstance(self.run, Alternating):
+        """Whose turn it is, where several have turns or the second one has been left, too."""
+        if isinstance(self.run, Alternating) or (isinstance(self.run, Switching) and self.run.label != self.label):
             self.label, self.reason = self.run.label, self.run.reason
 
     def _switch(self, remaining: float) -> None:
@@ -229,7 +267,7 @@ class Switching(Run):
         self.run = _Left(task, best, value)
         task.warm = WarmStart(best)  # better to begin with than any simple ones
         self.run = self.second.start(task)
-        self.label = self.second.name
+        self.label, self.switched = self.second.name, True
         self.reason = (
             f"{self.told.name} would take about {remaining:.0f} more passes ({self.told.slow}); "
             + (
@@ -242,11 +280,10 @@ class Switching(Run):
         )
 
     def change_way(self) -> bool:
-        if self.label == self.second.name:
-            return False
-        if self.run.change_way():
+        if (not self.switched or isinstance(self.run, Switching)) and self.run.change_way():
+            self._tell_turns()
             return True
-        if self.budget == math.inf:
+        if self.switched or self.budget == math.inf:
             return False
         self._switch(math.inf)
         return True
