@@ -34,6 +34,20 @@ PICTURES = {
 }
 
 
+# What the cells of a page must do, not only its sentences: a text for each statement that has no picture.
+STATEMENTS = {
+    "losses": [".conjugate(", ".derivative(", "slopes_at_zero()", "eta * loss.value(f)"],
+    "theory/binary": ["penalize_intercept=True", "HardMarginSVM(", "kkt_report(", "small.norms <= small.Cs", "for name, k in values"],
+    "theory/problem": ["to_C_over_n(", "Scaling.percent(", "Bundle(radius=", "sample_weight=times", "margin=times"],
+    "theory/solvers/cutting_planes": ["MulticlassSVM(", "SVMRanker(", "NSlack(", "OneSlack("],
+    "theory/solvers/dual": ["margin=1.0 - signs * b", "shrinking=shrinking", "a *= np.where(signs > 0", "project("],
+    "theory/solvers/gradients": [
+        "start_at=start", '"random"', "start_at=[1.0]", 'step="constant"', '"averaging": "suffix"', '"order": "cyclic"',
+        "momentum=mu", "Pegasos()", "variance_reduction=True", "partial_fit(",
+    ],
+}  # fmt: skip
+
+
 def name_of(page: Path) -> str:
     return str(page.relative_to(DOCS).with_suffix(""))
 
@@ -77,6 +91,12 @@ def test_a_page_runs_and_shows_its_pictures(page: Path) -> None:
     kinds = [shown(run(code, page, names)) for code in found]
     assert [kind for kind in kinds if kind] == PICTURES.get(name_of(page), [])
     assert sum("assert" in code for code in found) > 0
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_statements_of_a_page_are_run(name: str) -> None:
+    code = "\n".join(cells(DOCS / f"{name}.md"))
+    assert [each for each in STATEMENTS[name] if each not in code] == []
 
 
 def test_what_a_notebook_would_show_without_a_picture_is_found() -> None:
