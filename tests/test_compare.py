@@ -118,6 +118,21 @@ def test_who_is_not_for_the_problem_says_so() -> None:
         compare_solvers(SVMClassifier(), X, Y, [])
 
 
+def test_a_solver_of_other_machines_is_noted_beside_those_that_are_for_this_one() -> None:
+    """By name as by object; what is wrong with the data is still said of the data."""
+    rbf = SVMClassifier(kernel="rbf", random_state=0)
+    for other in ("coordinate_ascent", CoordinateAscent()):
+        found = compare_solvers(rbf, X, Y, ["block_smo", other])
+        assert [run.certificate is None for run in found.runs] == [False, True]
+        assert "is not for kernel='rbf': it is for linear machines" in found.runs[1].refused
+        assert "coordinate_ascent: SVMClassifier: solver" in str(found)
+    found = compare_solvers(MulticlassSVM(random_state=0), X, Y, ["coordinate_ascent", "newton"])
+    assert found.best.name == "coordinate_ascent"
+    assert "is not for structured machines: it is for linear machines" in found.runs[1].refused
+    with pytest.raises(DataError, match="one class only"):
+        compare_solvers(rbf, X, np.zeros(len(X)), ["block_smo", "coordinate_ascent"])
+
+
 def test_what_is_wrong_with_the_test_data_is_said_to_be_theirs() -> None:
     far = X[:5].copy()
     far[3] = 1.7e308

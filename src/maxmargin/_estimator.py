@@ -345,9 +345,9 @@ def choose_solver(estimator: MarginEstimator, make: Callable[[str], Any], here: 
     elif isinstance(solver, tuple({type(make(name)) for name in names})):
         return solver
     choice = f"solver must be one of {sorted(names)} or an object of theirs"
-    who, purposes = type(estimator).__name__, _purposes(solver)
-    if purposes:
-        raise ValueError(f"{who}: solver {solver!r:.100} is not for {here}: it is for {_listed(purposes)}; {choice}")
+    who, others = type(estimator).__name__, purposes(solver)
+    if others:
+        raise ValueError(f"{who}: solver {solver!r:.100} is not for {here}: it is for {_listed(others)}; {choice}")
     if isinstance(solver, str):
         raise ValueError(f"{who}: unknown solver {solver!r:.80}; {choice}")
     if own and is_solver(solver):
@@ -355,7 +355,7 @@ def choose_solver(estimator: MarginEstimator, make: Callable[[str], Any], here: 
     raise ValueError(f"{who}: {choice}, not {solver!r:.80}")
 
 
-def _purposes(solver: Any) -> list[str]:
+def purposes(solver: Any) -> list[str]:
     """What a solver of this library is for, given by name or as an object; nothing of any other."""
     from ._kernel_machine import kernel_solvers
     from ._machine import _SOLVERS

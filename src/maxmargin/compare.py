@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone, is_regressor
 
-from ._estimator import MarginEstimator
+from ._estimator import MarginEstimator, purposes
 from .errors import DataError, InseparableError
 from .problem import Certificate
 from .solvers import is_solver
@@ -162,7 +162,7 @@ def compare_solvers(
     ------
     ValueError
         When the data are not such as the estimator takes: every solver would refuse them; what is wrong with the test
-        data is said to be theirs. For an unknown solver, or what is none.
+        data is said to be theirs. For an unknown solver, or what is none; where no solver is for the estimator.
 
     Examples
     --------
@@ -215,8 +215,9 @@ def compare_fits(
         runs.append(_run(estimator, name, solver, fit, test, curve))
         if after is not None:
             after(runs[-1])
-    if all(run.refused for run in runs) and len({run.refused for run in runs}) == 1:
-        raise DataError(runs[0].refused)
+    refused = {run.refused for run, (_, solver) in zip(runs, named, strict=True) if _is_of(estimator, solver)}
+    if len(refused) == 1 and all(refused):
+        raise DataError(refused.pop())
     return Comparison(runs, "" if test is None else measure, "; ".join(notes))
 
 
@@ -224,6 +225,19 @@ def solver_names(estimator: Any) -> list[str]:
     """Names of all solvers that an estimator knows, without ``"auto"``."""
     names: list[str] = [name for name in estimator._solver_names() if name != "auto"]
     return names
+
+
+def no_solver_of(estimator: Any, names: Iterable[str]) -> list[str]:
+    """Names that cannot be compared: unknown ones, and, where none is for this estimator, those that are for others."""
+    names = list(names)
+    strange = [name for name in names if not _is_of(estimator, name)]
+    if len(strange) == len(names):
+        return strange
+    return [name for name in strange if not purposes(name)]
+
+
+def _is_of(estimator: Any, solver: Any) -> bool:
+    return not isinstance(solver, str) or solver in estimator._solver_names()
 
 
 def _named(estimator: Any, solvers: Any) -> list[tuple[str, Any]]:
@@ -246,9 +260,13 @@ def _named(estimator: Any, solvers: Any) -> list[tuple[str, Any]]:
         given = [("", solver) for solver in solvers]
     if not given:
         raise ValueError("compare_solvers: no solver to compare")
-    known, there = estimator._solver_names(), ", ".join(solver_names(estimator))
+    there = ", ".join(solver_names(estimator))
+    strings = [solver for _, solver in given if isinstance(solver, str)]
+    unknown = no_solver_of(estimator, strings)
+    if len(strings) < len(given):  # objects are told apart by the fit
+        unknown = [name for name in unknown if not purposes(name)]
     for k, (key, solver) in enumerate(given):
-        if isinstance(solver, str) and solver not in known:
+        if isinstance(solver, str) and solver in unknown:
             raise ValueError(f"compare_solvers: no solver {solver!r} here; there are {there}")
         if not isinstance(solver, str) and not is_solver(solver):
             raise ValueError(

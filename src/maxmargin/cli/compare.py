@@ -35,11 +35,11 @@ def run(args: Namespace) -> int:
     check_options(args, name, format, learner)
     model = make(learner, {"verbose": 0, **parameters(args, learner)})
 
-    from ..compare import compare_fits, solver_names
+    from ..compare import compare_fits, no_solver_of, solver_names
 
     known = solver_names(model)
     wanted = known if args.solvers is None else [one.strip() for one in args.solvers.split(",")]
-    if unknown := [solver for solver in wanted if solver not in ("auto", *known)]:
+    if unknown := no_solver_of(model, wanted):
         raise UsageError(f"--solvers: no solver {unknown[0]!r} here; there are {', '.join(known)}")
     form = "" if args.multi_class or not (form := form_of(args, name, learner)) else f" (--multi-class {form})"
     voice.say(f"{source.name}: {format} ({how}), task {name}{form}")
