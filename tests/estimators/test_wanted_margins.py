@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from maxmargin import (
     AUCClassifier,
@@ -99,3 +100,31 @@ def test_losses_of_no_size_are_refused(size: float) -> None:
     with pytest.raises(DataError, match="loss times label_weight has no entry above"):
         SequenceSVM(label_weight={"x": size, "y": size}).fit([[["a"], ["b"]]], [["x", "y"]])
     MulticlassSVM(loss=np.array([[0.0, 1.0], [size, 0.0]])).fit(X, CLASSES)  # beside others it is as good as 0
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        SVMClassifier(0.5, tol=1e-9),
+        SVMClassifier(0.5, tol=1e-9, loss="squared_hinge", penalize_intercept=True),
+        SVMClassifier(0.5, tol=1e-9, kernel="rbf", gamma=0.5),
+        MulticlassSVM(0.5, tol=1e-9, max_passes=5000, random_state=0),
+        MulticlassSVM(0.5, tol=1e-9, max_passes=5000, solver="one_slack"),
+    ],
+    ids=str,
+)
+def test_copies_are_slacks_that_cost_more_and_not_wider_margins(model: Any) -> None:
+    """Three ways to weigh rows, of which the first two are one problem and the third is another."""
+    rng = np.random.default_rng(1)
+    X, times = rng.normal(size=(40, 3)), 1 + np.arange(40) % 3
+    y = np.where(X @ [1.0, 2.0, -1.0] + rng.normal(size=40) > 0, 1, 0)
+    if isinstance(model, MulticlassSVM):
+        y = y + (X[:, 0] > 0.8)
+    copies, slacks = clone(model).fit(np.repeat(X, times, 0), np.repeat(y, times)), clone(model)
+    slacks.fit(X, y, sample_weight=times)
+    margins = clone(model).fit(X, y, margin=times)
+    assert slacks.certificate_.primal == pytest.approx(copies.certificate_.primal, rel=1e-8)
+    said, other = slacks.decision_function(X), margins.decision_function(X)
+    np.testing.assert_allclose(said, copies.decision_function(X), atol=2e-3)
+    assert np.abs(other - said).max() > 0.1
+    assert margins.certificate_.primal > 1.01 * slacks.certificate_.primal
