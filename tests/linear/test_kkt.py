@@ -118,6 +118,29 @@ def test_beside_scikit_learn(kernel: str) -> None:
         np.testing.assert_allclose(report.scores, other.decision_function(X), atol=1e-3)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("solver", ["perceptron", "gradient_descent", "subgradient"])
+def test_figures_of_a_rough_answer_are_those_of_the_formulas(solver: str) -> None:
+    """Rows whose multiplier is 0 violate a condition too where they have a slack."""
+    model = SVMClassifier(solver=solver, max_passes=4, random_state=0).fit(X, NAMES, WEIGHT)
+    report = kkt_report(model, X, NAMES, WEIGHT)
+    rows, f = X[report.rows], X[report.rows] @ model.coef_[0] + report.b
+    xi = np.maximum(1.0 - report.sign * f, 0.0)
+    np.testing.assert_allclose(report.xi, xi, atol=1e-12)
+    assert violations(report) == pytest.approx(
+        {
+            "primal_feasibility": 0.0,
+            "dual_feasibility": 0.0,
+            "margin_slackness": np.abs(report.a * (1.0 - report.sign * f - xi)).max(),
+            "bound_slackness": np.abs((report.upper - report.a) * xi).max(),
+            "stationarity": np.linalg.norm(model.coef_[0] - (report.a * report.sign) @ rows),
+            "balance": abs(report.a @ report.sign),
+        },
+        abs=1e-9,
+    )
+    assert report.bound_slackness > 0.1
+
+
 @KERNELS
 @pytest.mark.parametrize("solver", ["auto", "interior_point"])
 @pytest.mark.parametrize("intercept", ["free", "penalized", "none"])
