@@ -1,10 +1,10 @@
 """The solver of linear machines that suits the problem: coordinate ascent, and interior point where that is slow.
 
 Coordinate ascent comes first: its passes are cheap, and on most data a dozen suffice. From its progress it is seen how
-many more the tolerance would take; where they would cost more than an interior point method, that one takes over. The
+many more the tolerance would take; where they would cost more than an interior point method, that one takes over, or
+Newton's method for squares of hinges with few features for each row, which it follows where steps bring little. The
 decision counts operations and never looks at a clock, so the same data always give the same model. From a fit with
-another ``C`` there may be a still shorter way: Newton's method for squares of hinges of few features, or see
-:mod:`.following`.
+another ``C`` there may be a still shorter way: Newton's method at once, or see :mod:`.following`.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ _CURVED = First("Newton's method", "squares of hinges bend, and the features are
 
 @dataclass(frozen=True)
 class Automatic:
-    """Coordinate ascent, then an interior point method where that is the shorter way.
+    """Coordinate ascent, then an interior point method or Newton's where that is the shorter way.
 
     Losses that are no sums of hinges are for Newton's method, or, where they have kinks, for the bundle method, which
     also takes over from Newton's where the curvature of a user's own loss tells too little.
