@@ -193,6 +193,25 @@ def test_a_run_can_begin_anywhere(loss: MarginLoss) -> None:
     assert solve(task).certificate.passes <= 4
 
 
+@pytest.mark.parametrize("loss", [SquaredHinge(), Logistic(), Exponential()], ids=repr)
+@pytest.mark.parametrize("times", [30.0, 1e3, 1e200])
+def test_weights_that_are_too_long_are_begun_with_at_their_best_length(loss: MarginLoss, times: float) -> None:
+    """As of another method that was left early: they are no empty model, also where their cost is no number."""
+    problem = (*data(5), loss, "none")
+    w = solve(task_of(*problem)).w
+    task = task_of(*problem)
+    task.warm = WarmStart(times * w)
+    nothing = task.objective(np.zeros_like(w))
+    with np.errstate(over="ignore"):
+        assert not task.objective(task.warm.w) <= nothing
+    begun = Newton().start(task).weights()
+    least = min(task.objective(t * w) for t in np.linspace(0.5, 1.5, 101))
+    # of what is to be gained: the search ends where the slope is a fifth of that at 0
+    assert nothing - task.objective(begun) >= 0.9 * (nothing - least) > 0.0
+    task.warm = WarmStart(-times * w)  # uphill from the start
+    assert not Newton().start(task).weights().any()
+
+
 def test_other_losses_and_other_solvers_are_refused() -> None:
     X, y, c = data(0)
     for loss in (

@@ -54,6 +54,20 @@ def test_a_limit_after_the_switch_leaves_no_less_than_one_before(machine: Any) -
     assert (dual[2:] >= dual[0] * (1 - 1e-9)).all()
 
 
+@pytest.mark.parametrize("passes", range(1, 14))
+def test_a_limit_about_the_switch_leaves_no_empty_model(passes: int) -> None:
+    """Coordinate ascent's weights may be worse than none by then: the next method begins with a multiple of them."""
+    rng = np.random.default_rng(0)
+    X = sp.csr_array(rng.normal(size=(3000, 300)) * (rng.random((3000, 300)) < 0.13))
+    y = np.abs(X[:, :150].sum(1)) > 3.0
+    model = SVMClassifier(loss="squared_hinge", penalize_intercept=True, max_passes=passes, random_state=0)
+    with pytest.warns(ConvergenceWarning):
+        model.fit(X, y)
+    assert model.solver_ == ("newton" if passes > 8 else "coordinate_ascent")
+    assert model.coef_.any()
+    assert passes <= 8 or model.certificate_.primal < 3000.0
+
+
 def test_an_early_guess_does_not_make_the_dear_choice() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 60)), rng.integers(0, 30, 300)

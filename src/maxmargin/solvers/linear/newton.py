@@ -143,8 +143,12 @@ class NewtonRun(Run):
         w = np.zeros(task.n_weights)
         if task.warm is not None:
             nothing = float(task.terms.cost(np.zeros(task.rows.shape[0])).sum())
-            if task.objective(task.warm.w) <= nothing:  # elsewhere it may be infinite
+            with np.errstate(over="ignore"):
+                helps = task.objective(task.warm.w) <= nothing
+            if helps:
                 w = np.array(task.warm.w if (ahead := task.look_ahead()) is None else ahead, np.float64)
+            else:
+                w = _best_multiple(task, task.warm.w)
         scores = task.scores(w)
         self.at = _Point(task, w, scores, settled=not task.moved)
         # after a fit with another C a look at where it begins is for one that may be good enough
@@ -163,15 +167,7 @@ class NewtonRun(Run):
         at = self.at
         direction, products = self._direction(at)
         move = self.task.scores(direction)
-        terms = self.task.terms
-        linear, square = inner(self.task.ridge * at.w, direction), inner(self.task.ridge * direction, direction)
-
-        def slope(t: float) -> float:
-            beta = terms.beta(terms.multipliers(at.scores + t * move))
-            return linear + t * square - inner(beta, move)
-
-        with np.errstate(over="ignore", invalid="ignore"):
-            t = line_minimum(slope, inner(at.gradient, direction))
+        t = _step(self.task, at.w, at.scores, direction, move, inner(at.gradient, direction))
         self.at = _Point(self.task, at.w + t * direction, at.scores + t * move)
         self.idle = 0 if self.at.primal < self.best.primal or self.at.dual > self.highest.dual else self.idle + 1
         self.best = min(self.best, self.at, key=lambda point: point.primal)
@@ -200,6 +196,30 @@ class NewtonRun(Run):
         """Recomputed from the dual point; the weights stay the best ones met."""
         a = self.highest.a
         return self.task.from_dual(a, answer=False)[1]
+
+
+def _best_multiple(task: LinearTask, w: Reals) -> Reals:
+    """For weights that are too long, as of another method that was left early; their cost may be infinite."""
+    nothing, scores = np.zeros_like(w), task.scores(w)
+    longest = float(np.abs(scores).max(initial=0.0))
+    if not 0.0 < longest < np.inf:
+        return nothing
+    w, scores = w / longest, scores / longest  # the search begins with scores of 1
+    return _step(task, nothing, np.zeros_like(scores), w, scores) * w
+
+
+def _step(
+    task: LinearTask, w: Reals, scores: Reals, direction: Reals, move: Reals, at_zero: float | None = None
+) -> float:
+    """How far to go from ``w`` along a direction, which moves the scores by ``move``; see :func:`line_minimum`."""
+    terms, ridge = task.terms, task.ridge
+    linear, square = inner(ridge * w, direction), inner(ridge * direction, direction)
+
+    def slope(t: float) -> float:
+        return linear + t * square - inner(terms.beta(terms.multipliers(scores + t * move)), move)
+
+    with np.errstate(over="ignore", invalid="ignore"):
+        return line_minimum(slope, slope(0.0) if at_zero is None else at_zero)
 
 
 def has_cheap_matrix(rows: Rows) -> bool:
