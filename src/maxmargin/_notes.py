@@ -35,6 +35,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -46,9 +48,9 @@ from .solvers.linear.rows import Rows
 from .structures.rows import FEW_ENTRIES, equal_pairs
 
 __all__ = [
-    "HardMargin", "about_contradictions", "about_equal_rows", "about_order", "about_scales", "below", "extremes",
-    "hard_margin", "says_why_nothing", "tell_absent", "tell_apart_by_nu", "tell_hard_margin", "tell_indefinite",
-    "tell_unproven", "tell_zero", "tell_zero_by_nu", "tell_zero_kernel", "tell_zero_of_perceptron",
+    "Extremes", "HardMargin", "about_contradictions", "about_equal_rows", "about_order", "about_scales", "below",
+    "extremes", "hard_margin", "says_why_nothing", "tell_absent", "tell_apart_by_nu", "tell_hard_margin",
+    "tell_indefinite", "tell_unproven", "tell_zero", "tell_zero_by_nu", "tell_zero_kernel", "tell_zero_of_perceptron",
     "without_idle_advice", "without_minimum", "zero_is_best",
 ]  # fmt: skip
 
@@ -84,6 +86,59 @@ class HardMargin(NamedTuple):
     kind: Literal["hinge", "squared", "smooth"] = "hinge"
 
 
+class _Sizes(NamedTuple):
+    """Scales of the features: the largest, the smallest above 0 (infinite where there is none), and whose they are."""
+
+    largest: float
+    smallest: float
+    top: int
+    bottom: int
+
+    @classmethod
+    def of(cls, scale: Reals) -> _Sizes:
+        if not len(scale):
+            return cls(0.0, math.inf, 0, 0)
+        some = np.where(scale > 0.0, scale, np.inf)
+        top, bottom = int(scale.argmax()), int(some.argmin())
+        return cls(float(scale[top]), float(some[bottom]), top, bottom)
+
+
+@dataclass(frozen=True)
+class Extremes:
+    """Smallest and largest value of every column in one of so many rows; of sparse rows twice the largest in size.
+
+    What follows from them is found once, whatever the number of fits that ask for it.
+
+    Attributes
+    ----------
+    low, high : float64 arrays of shape (d,)
+    step : int
+    sparse : bool
+    """
+
+    low: Reals
+    high: Reals
+    step: int
+    sparse: bool
+
+    @cached_property
+    def differ(self) -> bool:
+        """Whether a feature tells one row from another."""
+        return bool(self.high.any() if self.sparse else (self.low != self.high).any())
+
+    @cached_property
+    def sizes(self) -> _Sizes:
+        """By absolute values."""
+        with np.errstate(over="ignore"):  # such features may still have to be refused
+            return _Sizes.of(self.high if self.sparse else np.maximum(-self.low, self.high))
+
+    @cached_property
+    def ranges(self) -> _Sizes:
+        """Where adding a constant to a feature changes nothing; also of sparse rows by absolute values."""
+        with np.errstate(over="ignore"):
+            return self.sizes if self.sparse else _Sizes.of(self.high - self.low)
+
+
 def about_scales(
     X: Any,
     names: Any,
@@ -91,7 +146,7 @@ def about_scales(
     shifts: bool,
     C: float | None = None,
     kernel: str = "linear",
-    seen: tuple[Reals, Reals, int] | None = None,
+    seen: Extremes | None = None,
 ) -> list[str]:
     """Notes on the scales of the features.
 
@@ -105,30 +160,24 @@ def about_scales(
         Of a linear machine, to say what the size of the features does to it.
     kernel : str
         Its name.
-    seen : tuple, optional
+    seen : Extremes, optional
         What :func:`extremes` has given for ``X``.
     """
-    low, high, step = extremes(X) if seen is None else seen
-    if same := about_equal_rows(X, seen=(low, high, step), shifts=shifts):
+    seen = extremes(X) if seen is None else seen
+    if same := about_equal_rows(X, seen=seen, shifts=shifts):
         return same
-    if sp.issparse(X):
-        scale = high
-    else:
-        with np.errstate(over="ignore"):  # such features may still have to be refused
-            scale = high - low if shifts else np.maximum(-low, high)
-    largest = float(scale.max())
+    step = seen.step
+    largest, smallest, top, bottom = seen.ranges if shifts else seen.sizes
     if not largest > 0.0:
-        return _about_constants(low == high, step, names) if shifts or sp.issparse(X) else []
+        return _about_constants(seen, names) if shifts or seen.sparse else []
     notes = []
-    if ((scale > 0.0) & (scale <= largest / _UNLIKE)).any():
-        smallest = float(scale[scale > 0.0].min())
-        top, bottom = int(scale.argmax()), int((scale == smallest).argmax())
+    if smallest <= largest / _UNLIKE:
         effect = (
             "the penalty acts almost only on the weights of the small ones"
             if kernel == "linear"
             else "the kernel sees almost only the large ones"
         )
-        scaler = "MaxAbsScaler" if sp.issparse(X) else "StandardScaler"
+        scaler = "MaxAbsScaler" if seen.sparse else "StandardScaler"
         where = f" (seen in one row of {step})" if step > 1 else ""
         notes.append(
             f"the scales of the features differ by a factor of {largest / smallest:.2g}, from {smallest:.2g} "
@@ -140,28 +189,27 @@ def about_scales(
             f"the features are of size {largest:.2g}: C={C:g} acts on them as C={C * largest * largest:.2g} would on "
             "features of size 1"
         )
-    if shifts and not sp.issparse(X):
-        notes += _about_constants(low == high, step, names)
+    if shifts and not seen.sparse:
+        notes += _about_constants(seen, names)
     return notes
 
 
-def about_equal_rows(X: Any, *, seen: tuple[Reals, Reals, int] | None = None, shifts: bool = False) -> list[str]:
+def about_equal_rows(X: Any, *, seen: Extremes | None = None, shifts: bool = False) -> list[str]:
     """A note on features none of which tells a row from another, whatever the kernel; see :func:`about_scales`."""
-    low, high, step = extremes(X) if seen is None else seen
-    differ = high.any() if sp.issparse(X) else (low != high).any()
-    if step > 1 or not len(low) or differ:
+    seen = extremes(X) if seen is None else seen
+    if seen.step > 1 or not len(seen.low) or seen.differ:
         return []
-    effect = "they have no effect, and " if shifts or sp.issparse(X) else ""
+    effect = "they have no effect, and " if shifts or seen.sparse else ""
     return [f"all of {_ALL_CONSTANT}: {effect}every row has the same score"]
 
 
-def _about_constants(constant: NDArray[np.bool_], step: int, names: Any) -> list[str]:
-    """A note on features that are the same in all rows, which were all looked at where ``step`` is 1."""
-    flat = np.flatnonzero(constant)
-    if not len(flat) or step > 1:
+def _about_constants(seen: Extremes, names: Any) -> list[str]:
+    """A note on features that are the same in all rows, if these were all looked at."""
+    flat = np.flatnonzero(seen.low == seen.high)
+    if not len(flat) or seen.step > 1:
         return []
     shown = ", ".join(_feature(int(j), names) for j in flat[:_SHOWN]) + (", ..." if len(flat) > _SHOWN else "")
-    return [f"{len(flat)} of {len(constant)} features have the same value in all rows ({shown}): no effect"]
+    return [f"{len(flat)} of {len(seen.low)} features have the same value in all rows ({shown}): no effect"]
 
 
 def zero_is_best(certificate: Certificate, at_zero: float, tol: float) -> bool:
@@ -405,8 +453,8 @@ def _percent(share: float) -> str:
     return f"{math.ceil(100.0 * share / digit) * digit:.2g} %"
 
 
-def extremes(X: Any) -> tuple[Reals, Reals, int]:
-    """Smallest and largest value of every column in one of so many rows; of sparse rows twice the largest in size."""
+def extremes(X: Any) -> Extremes:
+    """What notes on the scales look at."""
     n, d = X.shape
     sparse = sp.issparse(X)
     size = max(1, _BLOCK * n // max(X.size, 1))  # rows that fit a cache
@@ -415,13 +463,13 @@ def extremes(X: Any) -> tuple[Reals, Reals, int]:
         high, rows = np.zeros(d), Rows(X)
         for at in range(0, n, step * size):
             rows.raise_to_largest(high, at, min(at + size, n))
-        return high, high, step
+        return Extremes(high, high, step, sparse=True)
     low, high = np.full(d, np.inf), np.full(d, -np.inf)
     for at in range(0, n, step * size):
         block = X[at : at + size]
         np.minimum(low, block.min(0), out=low)
         np.maximum(high, block.max(0), out=high)
-    return low, high, step
+    return Extremes(low, high, step, sparse=False)
 
 
 def _feature(j: int, names: Any) -> str:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ._notes import about_contradictions, extremes
+from ._notes import Extremes, about_contradictions, extremes
 from .kernels import Kernel, is_zero
 from .problem import Certificate
 from .solvers.base import WarmStart
@@ -70,7 +70,7 @@ class Encoded:
         return fold(self.rows, free=self.free)
 
     @cached_property
-    def extremes(self) -> tuple[Reals, Reals, int]:
+    def extremes(self) -> Extremes:
         """What notes on the scales of the features look at, see :func:`~maxmargin._notes.extremes`."""
         return extremes(self.X)
 

@@ -151,6 +151,8 @@ class Terms(NamedTuple):
 
     def beta(self, a: Reals) -> Reals:
         """``beta_i`` of every row, shape ``(n,)``."""
+        if a.shape[1] == 1:
+            return np.asarray((self.sign * a)[:, 0])
         return np.asarray(np.einsum("ij,ij->i", self.sign, a))  # without an array of the products
 
     def best_multiple(self, a: Reals, square: float) -> float:

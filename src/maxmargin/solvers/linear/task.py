@@ -85,7 +85,7 @@ class LinearTask:
     def __post_init__(self) -> None:
         self.dual_point = DualPoint(self.terms.nothing, np.zeros(len(self.weight)), np.zeros(self.n_weights))
 
-    @property
+    @cached_property
     def examples(self) -> Ints:
         """Numbers of all rows."""
         return np.arange(len(self.weight))
@@ -172,12 +172,12 @@ class LinearTask:
 
     def products(self, w: Reals) -> Reals:
         """``X w`` for weights of the features, read-only; those of the last weights are not computed again."""
-        if self.known is not None and np.array_equal(self.known[0], w):
-            return self.known[1]
-        if self.last is None or not np.array_equal(self.last[0], w):
-            self._remember(w, self.rows.scores(w))
-        assert self.last is not None
-        return self.last[1]
+        for there in (self.last, self.known):
+            if there is not None and np.array_equal(there[0], w):
+                return there[1]
+        products = self.rows.scores(w)
+        self._remember(w, products)
+        return products
 
     def look_ahead(self) -> Reals | None:
         """The weights ahead, if they are better than those to begin with; their products are at hand then."""
