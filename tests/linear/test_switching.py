@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import normalize
 
-from maxmargin import MulticlassSVM, SVMClassifier, SVMRegressor
+from maxmargin import MulticlassSVM, SVMClassifier, SVMRegressor, svm_path
 from maxmargin.solvers import progress
 from maxmargin.solvers.base import Step
 from maxmargin.solvers.linear.alternating import Alternating
@@ -263,3 +263,19 @@ def test_where_newtons_steps_bring_little_an_interior_point_method_takes_over() 
     assert sure.dual <= model.certificate_.primal <= sure.primal * (1 + 2e-3)
     warm = model.set_params(warm_start=True).fit(X, y)
     assert warm.solver_ == "interior_point"
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_paths_of_squared_hinges_of_few_features_go_on_with_newtons_method(kind: Any) -> None:
+    """Also where the matrix costs more than a few products: beside a fit conjugate gradients need few of these."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 300)) * (rng.random((2000, 300)) < 0.2)
+    y = X[:, :20].sum(1) + rng.normal(size=2000) > 0.0
+    path = svm_path(kind(X), y, 12, loss="squared_hinge", random_state=0)
+    assert [found.solver for found in path.certificates][1:] == ["newton"] * 11
+    alone = svm_path(kind(X), y, 12, loss="squared_hinge", random_state=0, solver="coordinate_ascent")
+    assert path.passes.sum() <= 0.8 * alone.passes.sum()
+    for C, found in zip(path.Cs.tolist(), path.certificates, strict=True):
+        sure = SVMClassifier(C, loss="squared_hinge", solver="interior_point", tol=1e-8).fit(X, y).certificate_
+        assert found.dual <= sure.primal * (1 + 1e-12)
+        assert sure.dual * (1 - 1e-12) <= found.primal <= sure.primal * (1 + 1e-3)

@@ -114,9 +114,17 @@ class Automatic:
 def _beside_a_fit(task: LinearTask) -> Run:
     """From one with another ``C``; where that took an interior point method, Newton's may find no way."""
     assert task.warm is not None
-    if task.terms.smooth and has_cheap_matrix(task.rows) and task.warm.solver != InteriorPoint().name:
-        return Switching(task, Newton(), InteriorPoint(), interior_point_in_passes(task), _NEAR)
+    budget = interior_point_in_passes(task)
+    few = has_cheap_matrix(task.rows) or (_is_narrow(task) and budget < math.inf)
+    if task.terms.smooth and few and task.warm.solver != InteriorPoint().name:
+        return Switching(task, Newton(), InteriorPoint(), budget, _NEAR, _NEWTON_LOOK)
     return following(task, _usual)
+
+
+def _is_narrow(task: LinearTask) -> bool:
+    """Whether there are so few features for each row that conjugate gradients need few products."""
+    n, d = task.rows.shape
+    return d <= _NARROW * n
 
 
 @dataclass(frozen=True)
@@ -160,8 +168,7 @@ def _usual(task: LinearTask) -> Run:
     """For hinges and their squares."""
     budget = interior_point_in_passes(task)
     if budget < math.inf:
-        n, d = task.rows.shape
-        if task.terms.smooth and d <= _NARROW * n and budget >= _DEAR:
+        if task.terms.smooth and _is_narrow(task) and budget >= _DEAR:
             return Switching(task, CoordinateAscent(), _Curved(), _OF_CURVATURE)
         tried = int(min(_PATIENCE * budget, _TRIED_MOST))
         first_look, patience = (tried, _IN_ALL * budget) if tried >= _ENOUGH else (_FIRST_LOOK, 0.0)
