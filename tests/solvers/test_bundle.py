@@ -16,6 +16,7 @@ from linear.problems import INTERCEPTS, LOSSES, SCALE, Small, random_problem
 from maxmargin import SVMClassifier, SVMRegressor
 from maxmargin.errors import DataError
 from maxmargin.losses import CustomLoss, Exponential, Logistic, MarginLoss, Perceptron
+from maxmargin.solvers import passes
 from maxmargin.solvers.ball_program import solve_ball_program
 from maxmargin.solvers.base import Task, WarmStart
 from maxmargin.solvers.bundle import Bundle
@@ -512,6 +513,53 @@ def test_planes_of_the_n_slack_method_stay_under_the_bound_of_theory() -> None:
             assert limit < share * possible, "a bound that nothing could break"
             added = active_counts(result.planes)[0] - n  # each begins with the truth
             assert n <= added <= limit
+
+
+@pytest.mark.parametrize(("batch", "tol"), [(1, 0.3), (4, 0.05), (100, 0.3)])
+def test_the_n_slack_method_adds_what_is_violated_by_more_than_epsilon(
+    batch: int, tol: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And nothing else; the program over the working set is solved to what the tolerance, or the decoder, asks for."""
+    rng = np.random.default_rng(2)
+    n, C = 8, 0.3
+    tokens, features = random_tokens(rng, [6] * n, "dense")
+    case = sequence_case(tokens, features, [rng.integers(0, 3, 6) for _ in range(n)], 3, normalize=False)
+    task = structured_task(case, C, tol)
+    run = NSlack(batch=batch).start(task)
+    evaluate = task.oracle.evaluate
+    gaps: list[float] = []
+    spared: list[int] = []
+
+    def dual() -> float:
+        return float(run.work.state[passes.DUAL])
+
+    def watched(w: Any, examples: Any, *, above: Any, work: Any, **options: Any) -> Any:
+        cached = task.oracle.best_cached(w, work.planes, examples)[1]
+        epsilon = 0.5 * tol * max(dual(), 0.0) / (C * n)
+        np.testing.assert_allclose(above, cached + epsilon, rtol=1e-12, atol=1e-15)
+        before = active_counts(work.planes)[0]
+        found = evaluate(w, examples, above=above, work=work, **options)
+        assert active_counts(work.planes)[0] - before == int((found.slack > cached + epsilon).sum())
+        spared.append(int(((found.slack > cached + 1e-9) & (found.slack <= cached + epsilon)).sum()))
+        gaps.append(C * np.maximum(found.slack - cached, 0.0).sum())
+        return found
+
+    monkeypatch.setattr(task.oracle, "evaluate", watched)
+    for _ in range(30):
+        gaps.clear()
+        step = run.advance()
+        w = run.weights()
+        cached = task.oracle.best_cached(w, run.work.planes, task.examples)[1]
+        left = 0.5 * w @ w + C * cached.sum() - dual()
+        assert left <= max(0.4 * sum(gaps), 0.1 * tol * dual()) + 1e-9
+        assert step.ready == (not run.added)
+        if step.ready:
+            break
+    else:
+        raise AssertionError("passes always added something")
+    assert sum(spared), "epsilon spared nothing"
+    true = np.array([float((loss + psi @ w).max()) for loss, psi in zip(case.listed.loss, case.listed.psi, strict=True)])
+    assert (np.maximum(true, 0.0) <= cached + 0.5 * tol * dual() / (C * n) + 1e-9).all()
 
 
 def test_rounds_do_not_grow_with_the_number_of_rows() -> None:
