@@ -558,7 +558,9 @@ def test_the_n_slack_method_adds_what_is_violated_by_more_than_epsilon(
     else:
         raise AssertionError("passes always added something")
     assert sum(spared), "epsilon spared nothing"
-    true = np.array([float((loss + psi @ w).max()) for loss, psi in zip(case.listed.loss, case.listed.psi, strict=True)])
+    true = np.array(
+        [float((loss + psi @ w).max()) for loss, psi in zip(case.listed.loss, case.listed.psi, strict=True)]
+    )
     assert (np.maximum(true, 0.0) <= cached + 0.5 * tol * dual() / (C * n) + 1e-9).all()
 
 
