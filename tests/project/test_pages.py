@@ -38,9 +38,10 @@ PICTURES = {
 STATEMENTS = {
     "losses": [".conjugate(", ".derivative(", "slopes_at_zero()", "eta * loss.value(f)"],
     "theory/binary": ["penalize_intercept=True", "HardMarginSVM(", "kkt_report(", "small.norms <= small.Cs", "for name, k in values"],
-    "theory/problem": ["to_C_over_n(", "Scaling.percent(", "Bundle(radius=", "sample_weight=times", "margin=times"],
-    "theory/solvers/cutting_planes": ["MulticlassSVM(", "SVMRanker(", "NSlack(", "OneSlack("],
+    "theory/problem": ["to_C_over_n(", "Scaling.percent(", "Bundle(radius=", "sample_weight=times", "margin=times", "except StructureError"],
+    "theory/solvers/cutting_planes": ["MulticlassSVM(", "SVMRanker(", "NSlack(", "OneSlack(", "<= limit"],
     "theory/solvers/dual": ["margin=1.0 - signs * b", "shrinking=shrinking", "a *= np.where(signs > 0", "project("],
+    "theory/solvers/perceptron": ["n_mistakes_[0] <= (R / gamma) ** 2", 'MulticlassSVM(solver="perceptron"', "averaged_perceptron"],
     "theory/solvers/gradients": [
         "start_at=start", '"random"', "start_at=[1.0]", 'step="constant"', '"averaging": "suffix"', '"order": "cyclic"',
         "momentum=mu", "Pegasos()", "variance_reduction=True", "partial_fit(",
