@@ -283,7 +283,8 @@ class Classifier(ClassifierMixin):
             sample_weight = shares(sample_weight, y)
         labels = labels_as_given(y)
         predicted: NDArray[Any]
-        if labels is None and _is_plain(self.classes_):
+        dates = np.asarray(y).dtype.kind in "mM" if labels is None else False
+        if labels is None and _is_plain(self.classes_) and dates == (self.classes_.dtype.kind in "mM"):
             return float(super().score(X, _plain(y), sample_weight))
         predicted = self.predict(X)
         if labels is None:

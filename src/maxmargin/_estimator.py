@@ -32,12 +32,12 @@ from .solvers.loop import Record, Result, minimize
 from .solvers.options import check_bool, check_option, shown
 from .solvers.oracle import Oracle
 from .status import Status
-from .structures.values import as_reals, by_position, check_unmasked, is_real, loss_fault
+from .structures.values import as_reals, by_position, check_unmasked, is_no_list, is_real, loss_fault
 
 __all__ = [
     "LabelIndex", "MarginEstimator", "check_bool", "check_fitted", "check_label", "check_lengths", "check_number",
-    "check_one_kind", "check_sample_weight", "check_targets", "choose_solver", "costs_of_labels", "labels_as_given",
-    "resolve_n_jobs", "shares", "undone_if_failed", "warn_caller",
+    "check_one_kind", "check_sample_weight", "check_targets", "choose_solver", "costs_of_labels", "count_of",
+    "labels_as_given", "resolve_n_jobs", "shares", "undone_if_failed", "warn_caller",
 ]  # fmt: skip
 
 Reals = NDArray[np.float64]
@@ -636,17 +636,18 @@ def check_lengths(X: Any, y: Any, what: str = "sequences") -> None:
     DataError
         When the numbers differ or are 0, or when one of the two is no collection.
     """
-    n, n_outputs = _count(X, "X", what), _count(y, "y", what)
+    n, n_outputs = count_of(X, "X", what), count_of(y, "y", what)
     if n != n_outputs:
         raise DataError(f"X has {n} {what} and y has {n_outputs}; they must be equal")
     if n == 0:
         raise DataError("X is empty: there is nothing to learn from")
 
 
-def _count(values: Any, name: str, what: str) -> int:
+def count_of(values: Any, name: str, what: str) -> int:
+    """How many entries a collection has, one for each of ``what``; a DataError where it is none, or has no order."""
     shape = getattr(values, "shape", None)
     if isinstance(shape, tuple) and len(shape):
         return int(shape[0])
-    if shape is not None or isinstance(values, str | bytes | Mapping) or not hasattr(values, "__len__"):
+    if shape is not None or is_no_list(values) or not hasattr(values, "__len__"):
         raise DataError(f"{name} must be a list with an entry for each of the {what}, not a {type(values).__name__}")
     return len(values)

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._estimator import LabelIndex, check_label
+from ._estimator import LabelIndex, check_label, count_of
 from .errors import DataError
-from .structures.values import examples_of, is_frame
+from .structures.values import examples_of, is_frame, is_no_list
 
 __all__ = [
-    "GivenLabels", "allowed_labels", "given_labels", "known_numbers", "labels_of", "scored_labels", "stream_labels",
-    "weighted_share",
+    "GivenLabels", "allowed_labels", "given_labels", "known_numbers", "label_sequences", "labels_of", "scored_labels",
+    "stream_labels", "weighted_share",
 ]  # fmt: skip
 
 Ints = NDArray[np.int64]
@@ -112,6 +112,19 @@ def weighted_share(right: Sequence[Sequence[bool]], weight: NDArray[np.float64])
     return float(share @ np.array([sum(each) for each in right]) / (share @ size))
 
 
+def label_sequences(y: Any, *, sets: bool = False) -> list[list[Any]]:
+    """Labels of all sequences, see :func:`labels_of`.
+
+    Raises
+    ------
+    DataError
+        Where they are no list, and where something cannot be a label.
+    """
+    y = examples_of(y, "y", "label sequences")
+    count_of(y, "y", "sequences")
+    return [labels_of(labels, i, sets=sets) for i, labels in enumerate(y)]
+
+
 def labels_of(labels: Any, i: int, *, sets: bool = False) -> list[Any]:
     """Labels of sequence ``i`` as a list of Python values.
 
@@ -125,7 +138,7 @@ def labels_of(labels: Any, i: int, *, sets: bool = False) -> list[Any]:
     DataError
         Where something cannot be a label; names the token.
     """
-    if isinstance(labels, str | bytes) or not hasattr(labels, "__len__") or is_frame(labels):
+    if is_no_list(labels) or not hasattr(labels, "__len__") or is_frame(labels):
         raise DataError(f"labels of sequence {i} are a {type(labels).__name__}; give a list with one label a token")
     out = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
     for t, label in enumerate(out):
@@ -265,7 +278,7 @@ def allowed_labels(known: Sequence[Any], start: Ints, number: Mapping[Hashable, 
     for i, labels in enumerate(known):
         if labels is None:
             continue
-        if isinstance(labels, str | bytes) or not hasattr(labels, "__len__") or is_frame(labels):
+        if is_no_list(labels) or not hasattr(labels, "__len__") or is_frame(labels):
             raise DataError(f"known: sequence {i} is a {type(labels).__name__}; give a list with one entry a token")
         if len(labels) != start[i + 1] - start[i]:
             raise DataError(f"known: sequence {i} has {len(labels)} entries for {start[i + 1] - start[i]} tokens")

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ._estimator import LabelIndex, check_lengths, check_sample_weight, undone_if_failed
-from ._given_labels import labels_of, weighted_share
+from ._given_labels import label_sequences, labels_of, weighted_share
 from .decoders.viterbi import viterbi
 from .errors import DataError
 from .losses import is_finite_number
@@ -196,7 +196,7 @@ class GenerativeHMM(BaseEstimator):
 
     def score(self, X: Sequence[Any], y: Sequence[Any], sample_weight: ArrayLike | None = None) -> float:
         """Share of tokens with the right label; each counts with the weight of its sequence, if there are weights."""
-        y = [labels_of(labels, i) for i, labels in enumerate(examples_of(y, "y", "label sequences"))]
+        y = label_sequences(y)
         predicted = self.predict(X)
         error = token_error(y, predicted)
         if (weight := check_sample_weight(sample_weight, len(y), "score")) is None:

@@ -44,6 +44,8 @@ class Regressor(RegressorMixin):
             For values that are no real numbers, and for bad weights.
         """
         y = check_targets(y)
+        if getattr(getattr(y, "dtype", None), "kind", "") == "c":
+            raise DataError(f"{type(self).__name__}: Complex data not supported: y must hold real numbers")
         if sample_weight is not None and y is not None:
             sample_weight = shares(sample_weight, y)
         return float(super().score(X, y, sample_weight))

@@ -29,6 +29,7 @@ from ._given_labels import (
     allowed_labels,
     given_labels,
     known_numbers,
+    label_sequences,
     labels_of,
     scored_labels,
     stream_labels,
@@ -631,7 +632,7 @@ class SequenceSVM(MarginEstimator):
         """
         from .metrics import token_error
 
-        y = [labels_of(labels, i, sets=True) for i, labels in enumerate(examples_of(y, "y", "label sequences"))]
+        y = label_sequences(y, sets=True)
         weight = check_sample_weight(sample_weight, len(y), "score")
         predicted = self.predict(X)
         partial = any(label is None or isinstance(label, set | frozenset) for labels in y for label in labels)

@@ -18,7 +18,7 @@ from ._estimator import (
     undone_if_failed,
 )
 from .errors import DataError
-from .structures.values import examples_of, is_frame
+from .structures.values import examples_of, is_frame, is_no_list
 
 if TYPE_CHECKING:
     from .data.brackets import Tree
@@ -251,7 +251,7 @@ class TreeSVM(MarginEstimator):
 
 def _check_sentences(X: Any) -> None:
     """Something with a length, and no text."""
-    if isinstance(X, str | bytes | Mapping) or not hasattr(X, "__len__") or getattr(X, "shape", None) == ():
+    if is_no_list(X) or not hasattr(X, "__len__") or getattr(X, "shape", None) == ():
         raise DataError(f"X must be a list of sentences, not a {type(X).__name__}")
 
 

@@ -198,6 +198,8 @@ def numbered_trees(source: Source) -> Iterator[tuple[int, Tree]]:
 
 def parse_tree(text: str) -> Tree:
     """The one tree in a text; errors are those of :func:`read_trees`, and more or less than one tree is another."""
+    if not isinstance(text, str):
+        raise DataError(f"a tree is read from a str, not from a {type(text).__name__}")
     lines = Lines(io.StringIO(text))
     tree: Tree | None = None
     for _, found in _trees(lines):

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from .._compiled import compiled
 from ..errors import DataError
-from .values import by_position, check_rows, examples_of, is_frame, is_real
+from .values import by_position, check_rows, examples_of, is_frame, is_no_list, is_real
 
 __all__ = ["AttributeIndex", "Tokens", "encode_tokens", "least_weight"]
 
@@ -205,7 +205,7 @@ def encode_tokens(X: Sequence[Any], index: AttributeIndex, *, grow: bool, n_dens
         For anything that cannot be read; names the sequence and the token.
     """
     X = examples_of(X, "X", "sequences")
-    if isinstance(X, str | bytes | Mapping) or not hasattr(X, "__len__") or hasattr(X, "tocsr"):
+    if is_no_list(X) or not hasattr(X, "__len__") or hasattr(X, "tocsr"):
         raise DataError(f"X must be a list of sequences, not a {type(X).__name__}")
     names: list[Any] = []
     dense: list[tuple[int, NDArray[np.float64]]] = []
@@ -308,7 +308,7 @@ def _two_parts(sequence: Any, i: int) -> tuple[Any, NDArray[np.float64] | None]:
     if isinstance(sequence, tuple) and len(sequence) == 2 and is_frame(sequence[1]):
         return _two_parts((sequence[0], _frame_rows(sequence[1], i)), i)
     sequence = by_position(sequence)
-    if isinstance(sequence, str | bytes | Mapping) or not hasattr(sequence, "__len__"):
+    if is_no_list(sequence) or not hasattr(sequence, "__len__"):
         raise DataError(
             f"sequence {i} is a {type(sequence).__name__}; a sequence is a list of tokens (each a collection of "
             "attributes) or a 2-D array"

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ..errors import DataError
 from .attributes import least_weight
-from .values import examples_of, is_frame
+from .values import examples_of, is_frame, is_no_list
 
 __all__ = ["Rows", "Sentences", "SpanFeatures", "read_sentences"]
 
@@ -112,7 +112,7 @@ def read_sentences(X: Iterable[Any]) -> Sentences:
         For anything else, and for a sentence without words: names the sentence and the word.
     """
     X = examples_of(X, "X", "sentences")
-    if isinstance(X, str | bytes | Mapping):
+    if is_no_list(X):
         raise DataError(f"X must be a list of sentences, not a {type(X).__name__}")
     flat: list[Any] = []
     lengths = []
@@ -121,7 +121,7 @@ def read_sentences(X: Iterable[Any]) -> Sentences:
             raise DataError(
                 f"sentence {i} is a DataFrame, in which only names of columns are found; a sentence is a list of words"
             )
-        if isinstance(sentence, str | bytes | Mapping) or not isinstance(sentence, Iterable):
+        if is_no_list(sentence) or not isinstance(sentence, Iterable):
             raise DataError(f"sentence {i} is a {type(sentence).__name__}; a sentence is a list of words")
         words = list(sentence)
         if not words:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import numbers
+from collections.abc import Mapping, Set
 from decimal import Decimal
 from typing import Any
 
@@ -23,6 +24,7 @@ __all__ = [
     "check_unmasked",
     "examples_of",
     "is_frame",
+    "is_no_list",
     "is_real",
     "is_time",
     "loss_fault",
@@ -56,6 +58,11 @@ def is_frame(values: Any) -> bool:
 def by_position(values: Any) -> Any:
     """A list of the entries of a pandas Series, which is indexed by its labels; all else as it is."""
     return list(values) if hasattr(values, "iloc") and getattr(values, "ndim", 0) == 1 else values
+
+
+def is_no_list(values: Any) -> bool:
+    """Whether it is text, or a collection without an order of its own: its entries belong to nothing in their order."""
+    return isinstance(values, str | bytes | Mapping | Set)
 
 
 def examples_of(values: Any, name: str, what: str) -> Any:
