@@ -257,6 +257,9 @@ class KernelMachine(Machine):
             dense.flags.writeable = False
             return dense
 
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *(["dual_coef_"] if "_sparse_dual" in vars(self) else [])})
+
     @property
     def _dual(self) -> Any:
         """The coefficients of shape ``(n_support, n_problems)``, dense or CSR: as they are kept."""

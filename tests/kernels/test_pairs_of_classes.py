@@ -151,3 +151,12 @@ def test_memory_does_not_grow_with_pairs_times_rows(kernel: str) -> None:
     assert len(model.support_) > len(y) // 2
     assert model._sparse_dual.data.nbytes + kept < dense / 4
     assert peak < dense / 2
+
+
+@pytest.mark.parametrize("multi_class", ["ovr", "ovo"])
+def test_coefficients_are_listed_where_they_are(multi_class: str) -> None:
+    y = np.repeat(np.arange(3), 6)
+    model = SVMClassifier(kernel="rbf", multi_class=multi_class)
+    assert "dual_coef_" not in dir(model)
+    assert "dual_coef_" in dir(model.fit(5.0 * np.eye(3)[y] + RNG.normal(size=(len(y), 3)), y))
+    assert dir(model) == sorted(set(dir(model)))
