@@ -23,7 +23,7 @@ from .solvers.exact_penalty import enough_of
 from .solvers.hard_margin import HardMargin
 from .solvers.kernel.factor import MOST_POINTS, factor_of
 from .solvers.kernel.row_cache import KernelValues
-from .solvers.linear.folding import Folded, near_origin
+from .solvers.linear.folding import near_origin, reflected
 from .solvers.linear.rows import Rows
 from .solvers.linear.separation import Conflict
 from .solvers.loop import Result
@@ -223,11 +223,11 @@ class HardMarginSVM(Classifier, KernelMachine):
 
     def _fit_by_weights(self, X: Any, order: Ints, sign: Reals, solver: Any) -> Result:
         rows, d = Rows(X), X.shape[1]
-        folded = near_origin(rows) if self._intercept == "free" else Folded(rows, d)
+        folded = near_origin(rows) if self._intercept == "free" else reflected(rows)
         c = self._costs_above(X, folded.rows, sign, order)
         result = self._fit_linear(folded, self._linear_task(folded, hinge(sign, c), c, signs=True), HardMargin(solver))
         self._keep_dual(order, [dual_of(result, d)])
-        self.coef_ = result.w[None, :d].copy()
+        self.coef_ = folded.original(result.w)[None, :d].copy()
         self.intercept_ = np.array([folded.intercept(result.w).sum()])  # of one, or none
         return result
 

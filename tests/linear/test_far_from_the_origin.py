@@ -13,7 +13,16 @@ from numpy.typing import NDArray
 
 import maxmargin.solvers.linear.folding as folding
 from ended_by_callback import Ends
-from maxmargin import HardMarginSVM, MulticlassSVM, SVMClassifier, SVMRegressor, kkt_report, svm_path
+from maxmargin import (
+    HardMarginSVM,
+    MulticlassSVM,
+    SVMClassifier,
+    SVMRegressor,
+    kkt_report,
+    load_model,
+    save_model,
+    svm_path,
+)
 from maxmargin.solvers.linear.folding import fold
 from maxmargin.solvers.linear.rows import Rows
 from maxmargin.status import Status
@@ -367,3 +376,106 @@ def test_several_classes_at_once_go_on_from_one_another() -> None:
     constant = float(model.intercept_ @ biases) / float(biases @ biases)
     assert math.log2(constant) == pytest.approx(round(math.log2(constant)), abs=0.05)
     np.testing.assert_allclose(constant * biases, model.intercept_, rtol=0.05)
+
+
+# where the distance counts: the intercept is penalised, or there is none
+
+KEPT = [{"fit_intercept": False}, {"penalize_intercept": True}]
+ASKEW = np.linalg.qr(np.column_stack([np.ones(6), np.random.default_rng(1).normal(size=(6, 5))]))[0]
+
+
+def spread(m: Any, n: int = 200) -> tuple[Reals, Reals]:
+    """Rows at a distance in all of six features, and noisy values that they explain."""
+    rng = np.random.default_rng(2)
+    near = rng.normal(size=(n, 6))
+    return near + m, near[:, 0] - near[:, 3] + 0.3 * rng.normal(size=n)
+
+
+@pytest.mark.parametrize("options", KEPT, ids=["none", "penalized"])
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("C", [0.1, 1e5])
+def test_a_distance_that_counts_is_brought_into_one_feature(loss: str, C: float, options: Any) -> None:
+    """The answer is that of rows turned by another rotation, and found in as few passes; of any ``C``."""
+    far, values = spread([3e3, -1e3, 2e3, 3e3, 1e3, -2e3])
+    y = values if "epsilon" in loss else np.where(values > 0.0, 1, -1)
+    model = machine(loss, C=C, tol=1e-6, **options).fit(far, y)
+    other = machine(loss, C=C, tol=1e-9, **options).fit(far @ ASKEW, y)
+    assert model.certificate_.status is Status.CONVERGED
+    assert model.certificate_.passes <= 500
+    least, most = other.certificate_.dual, other.certificate_.primal
+    assert model.certificate_.dual <= most * (1 + 1e-9)
+    assert least * (1 - 1e-9) <= model.certificate_.primal <= most * (1 + 2e-6)
+    w, b = np.ravel(model.coef_).astype(np.longdouble), np.longdouble(np.ravel(model.intercept_)[0])
+    f = far @ w + b
+    slack = np.maximum(np.abs(values - f) - 0.1 if "epsilon" in loss else 1.0 - y * f, 0.0)
+    costs = np.logaddexp(0.0, -y * f) if loss == "logistic" else slack**2 if "squared" in loss else slack
+    value = float(0.5 * (w @ w + (b * b if "penalize_intercept" in options else 0.0)) + C * costs.sum())
+    assert model.certificate_.primal == pytest.approx(value, rel=1e-7)
+
+
+@pytest.mark.parametrize("options", KEPT, ids=["none", "penalized"])
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("C", [1.0, 1e3, 1e6])
+def test_no_distance_that_counts_stops_a_fit(loss: str, C: float, options: Any) -> None:
+    rng = np.random.default_rng(2)
+    near = rng.normal(size=(300, 30))
+    values = near[:, :5].sum(1) + 0.5 * rng.normal(size=300)
+    y = values if "epsilon" in loss else np.where(values > 0.0, 1, -1)
+    found = machine(loss, C=C, tol=1e-5, **options).fit(near + 1e6, y).certificate_
+    assert found.status is Status.CONVERGED
+    assert found.passes <= 500
+
+
+@pytest.mark.parametrize("m", [1e2, 1e4, [1e9, 0.0, -1e7, 0.0, 3e5, 1.0]], ids=str)
+def test_what_is_reflected(m: Any) -> None:
+    far = spread(m)[0]
+    rows = Rows(far)
+    found = fold(rows)
+    if m == 1e2:
+        assert found.rows is rows
+        return
+    assert found.mirror is not None
+    turned = found.rows.matrix
+    # each product is as right as its rows are: a few last digits of the longest numbers in them
+    lengths = np.linalg.norm(far, axis=1)
+    assert (np.abs(turned @ turned.T - far @ far.T) <= 1e-14 * np.outer(lengths, lengths)).all()
+    means = np.abs(turned.mean(0))
+    assert np.sort(means)[-2] < 1.0 < means.max() == pytest.approx(np.linalg.norm(far.mean(0)), rel=1e-6)
+    assert (turned.std(0)[means < 1.0] < 2.0).all()  # what tells rows apart keeps its digits
+    w = RNG.normal(size=7)
+    np.testing.assert_allclose(found.folded(found.original(w)), w, rtol=0.0, atol=1e-14)
+    assert found.original(w)[6] == w[6]
+    np.testing.assert_allclose(far @ found.original(w)[:6], turned @ w[:6], rtol=0.0, atol=1e-14 * lengths.max() * 10.0)
+    np.testing.assert_array_equal(found.original(w, np.zeros(6)), found.original(w)[:6])
+    assert fold(rows, free=True).mirror is None
+    one = Rows(np.column_stack([far[:, 0], NEAR.ravel()[:180].repeat(2)[:200]]))
+    assert fold(one).rows is one  # it is in one feature
+
+
+@pytest.mark.parametrize("options", KEPT, ids=["none", "penalized"])
+def test_reflected_rows_everywhere(options: Any, tmp_path: Path) -> None:
+    """Paths, warm starts, callbacks, several classes, hard margins and model files know features as they were given."""
+    far, values = spread(1e4)
+    y = np.where(values > 0.0, 1, -1)
+    path = svm_path(far, y, [0.01, 1.0, 100.0], tol=1e-6, random_state=0, **options)
+    seen: list[Reals] = []
+    model = SVMClassifier(0.01, tol=1e-6, warm_start=True, random_state=0, **options)
+    for C, found in zip(path.Cs.tolist(), path.models, strict=True):
+        model.set_params(C=C, callback=lambda record, w: seen.append(w.copy())).fit(far, y)
+        assert found.certificate_.primal == pytest.approx(model.certificate_.primal, rel=3e-6)
+        np.testing.assert_allclose(found.coef_, model.coef_, atol=1e-2)
+        np.testing.assert_array_equal(seen[-1][:6], model.coef_[0])
+    assert kkt_report(model, far, y).stationarity < 1.0
+    saved = tmp_path / "model"
+    save_model(model, saved)
+    np.testing.assert_array_equal(load_model(saved).decision_function(far), model.decision_function(far))
+    three = np.digitize(values, [-0.5, 0.5])
+    for kind in ("ovr", "ovo"):
+        many = SVMClassifier(10.0, multi_class=kind, tol=1e-5, random_state=0, **options).fit(far, three)
+        assert many.certificate_.status is Status.CONVERGED
+        assert many.score(far, three) > 0.8
+    apart = np.abs(values) > 1.0
+    hard = HardMarginSVM(tol=1e-6, **options).fit(far[apart], y[apart])
+    turned = HardMarginSVM(tol=1e-6, **options).fit(far[apart] @ ASKEW, y[apart])
+    assert hard.margin_ == pytest.approx(turned.margin_, rel=1e-4)
+    np.testing.assert_allclose(hard.coef_ @ ASKEW, turned.coef_, atol=1e-3)

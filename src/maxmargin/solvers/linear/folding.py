@@ -11,6 +11,11 @@ products lose the digits that tell them apart, and steps from row to row lead no
 rows less one and the same row are the same problem: the scores of weights ``w`` differ by a constant, which the
 intercept takes, and the coefficients of the dual sum to 0. The differences are exact, for numbers that are within a
 factor of two of each other have one in floating point (Sterbenz).
+
+Where the intercept is penalised, or there is none, the distance of the rows counts, but need not be spread over many
+features. A reflection (Householder 1958) brings it into one and leaves all products as they are. The matrices of second
+order methods are then those of rows near the origin with one long feature, whose length no factorisation minds; where
+the distance was in all features they had lost the digits of all others.
 """
 
 from __future__ import annotations
@@ -24,10 +29,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..._compiled import compiled
+from ..._products import inner
 from ...data._mapped_rows import is_map
 from .rows import Rows
 
-__all__ = ["Folded", "fold", "moved_by", "near_origin", "off_the_origin"]
+__all__ = ["Folded", "fold", "moved_by", "near_origin", "off_the_origin", "reflected"]
 
 Reals = NDArray[np.float64]
 
@@ -38,6 +44,8 @@ _SHARE = 0.1  # of the entries, at least
 # in standard deviations; nearer rows are solved as they are, without a copy (measured: from a hundred times as far on
 # fits with the hinge loss stall at tight tolerances)
 _FAR = 1e4
+# the same where the distance counts: a large C lets the interior point method stall from a thousand on
+_FAR_AND_KEPT = 300.0
 _SAMPLE = 100  # rows
 _MOST_MAPPED = 1 << 30  # bytes of a memory map, which may be larger than memory
 
@@ -129,6 +137,8 @@ class Folded:
         Their weights for a weight of 1 of that column: 1 for those that are kept as they are, 0 for those in no row.
     shift : float64 array of shape (d,), or None
         What was taken from every original row; None where nothing was. Then the weights are followed by an intercept.
+    mirror : float64 array of shape (d,), or None
+        The direction, of length 1, in which the rows and their weights are reflected.
     """
 
     rows: Rows
@@ -136,6 +146,7 @@ class Folded:
     column: NDArray[Any] | None = None
     share: Reals = field(default_factory=lambda: np.empty(0))
     shift: Reals | None = None
+    mirror: Reals | None = None
 
     def moved(self, w: Reals, intercept: float = 0.0) -> float:
         """``intercept + <w, shift>``, of the weights of either form: by so much original scores are larger."""
@@ -154,12 +165,12 @@ class Folded:
         They are written to ``out`` if that is given.
         """
         mine = self.rows.shape[1]
-        if self.column is None and self.shift is None and out is None:
+        if self.column is None and self.shift is None and self.mirror is None and out is None:
             return w
         if out is None:
             out = np.empty(self.d + len(w) - mine)
         if self.column is None:
-            out[:mine] = w[:mine]
+            out[:mine] = w[:mine] if self.mirror is None else _in_mirror(self.mirror, w[:mine])
         else:
             _original(w, self.column, self.share, out)
         if len(out) > self.d:
@@ -170,6 +181,8 @@ class Folded:
         """The reverse: weights of the same scores, and of no larger norm."""
         if self.shift is not None:
             return np.append(w[: self.d], self.moved(w, float(w[self.d])))
+        if self.mirror is not None:
+            return np.concatenate([_in_mirror(self.mirror, w[: self.d]), w[self.d :]])
         if self.column is None:
             return w
         mine = self.rows.shape[1]
@@ -214,13 +227,43 @@ def near_origin(rows: Rows) -> Folded:
     return Folded(Rows(np.subtract(rows.matrix, shift, dtype=np.float64)), d, shift=shift)
 
 
+def _in_mirror(direction: Reals, w: Reals) -> Reals:
+    """The reflection, which is its own reverse."""
+    return np.asarray(w - 2.0 * inner(direction, w) * direction)
+
+
+def _differ(few: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which features are not the same in all of a few rows."""
+    return np.asarray((few != few[0]).any(0))
+
+
+def reflected(rows: Rows) -> Folded:
+    """Dense rows far from the origin in several features, so turned that they are far in one; see the module."""
+    n, d = rows.shape
+    shift = None if rows.sparse else off_the_origin(rows.matrix, _FAR_AND_KEPT)
+    if shift is None or np.count_nonzero(shift[_differ(rows.matrix[[0, n // 2, n - 1]])]) < 2:
+        return Folded(rows, d)
+    j = int(np.abs(shift).argmax())
+    direction = shift / np.abs(shift[j])
+    length = math.copysign(math.sqrt(inner(direction, direction)), direction[j])
+    direction[j] += length
+    direction /= math.sqrt(inner(direction, direction))
+    # what tells the rows apart is turned alone: of numbers as large as the distance it would lose digits
+    near = Rows(np.subtract(rows.matrix, shift, dtype=np.float64))
+    along, used = 2.0 * near.scores(direction), np.flatnonzero(direction)
+    for part, _ in near.blocks():
+        near.matrix[part, used] -= along[part, None] * direction[used]
+    near.matrix[:, j] -= length * np.abs(shift[j])
+    return Folded(Rows(near.matrix), d, mirror=direction)
+
+
 def fold(rows: Rows, *, free: bool = False) -> Folded:
     """Fold the features of one row, where that saves a tenth of the entries or more; of float64 CSR rows only.
 
-    Where the intercept is ``free`` dense rows that are far from the origin are moved to it.
+    Dense rows that are far from the origin are moved to it where the intercept is ``free``, and else reflected.
     """
-    if free and not rows.sparse:
-        return near_origin(rows)
+    if not rows.sparse:
+        return near_origin(rows) if free else reflected(rows)
     n, d = rows.shape
     nothing = Folded(rows, d)
     if not (rows.sparse and rows.data.dtype == np.float64 and _FEWEST <= rows.entries <= _MOST):
