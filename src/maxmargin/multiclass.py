@@ -37,7 +37,8 @@ from .errors import DataError
 from .problem import Certificate
 from .solvers import by_name
 from .solvers.base import WarmStart
-from .solvers.linear.folding import moved_by, off_the_origin
+from .solvers.linear.folding import in_mirror, moved_by, off_the_origin, reflected
+from .solvers.linear.rows import Rows
 from .solvers.loop import Result, check_costs, run_to_tolerance
 from .structures.base import Encoded, check_magnitude
 from .structures.rows import FEW_ENTRIES
@@ -235,13 +236,16 @@ class MulticlassSVM(Classifier, MarginEstimator):
         n_features = X.shape[1]
         X = _canonical(X)
         groups = classes.groups(wanted)  # only rows of one margin are equal; their order is that without absent ones
-        shift = None
+        shift = mirror = None
         if by_rows:
             chosen, order, used = counted(X, groups, weight)
             if self._free and not sp.issparse(X):
                 shift = off_the_origin(chosen, _OFF, _MEAN)
             if shift is not None:  # the same problem, of rows that have less in common
                 chosen = np.subtract(chosen, shift, dtype=np.float64)
+            elif not self._free and not sp.issparse(X):
+                turned = reflected(Rows(chosen))
+                chosen, mirror = (chosen, None) if turned.mirror is None else (turned.rows.matrix, turned.mirror)
             constant = self._constant(chosen, used)
         else:
             chosen, constant = X, self._constant(X, weight)
@@ -251,7 +255,8 @@ class MulticlassSVM(Classifier, MarginEstimator):
         before = self._warm_rows() if by_rows else None
         same = self.warm_start and hasattr(self, "coef_") and self.coef_.shape[1] == n_features
         if same and self.classes_.tolist() == names.tolist():
-            initial = _joined(self.coef_, _moved(self.coef_, self.intercept_, shift), constant)
+            coef = self.coef_ if mirror is None else in_mirror(mirror, self.coef_)
+            initial = _joined(coef, _moved(self.coef_, self.intercept_, shift), constant)
         chosen = _with_constant(chosen, constant)  # the working copy
         if by_rows:
             if wanted is not None:
@@ -262,7 +267,7 @@ class MulticlassSVM(Classifier, MarginEstimator):
                 multipliers = before.biases_at(shift, self.coef_) / (constant or 1.0)
 
             def weights(w: NDArray[np.float64]) -> NDArray[np.float64]:
-                return _as_given(w, len(names), constant, shift)
+                return _as_given(w, len(names), constant, shift, mirror)
 
             result, at_zero, kept = self._fit_rows(
                 chosen, number[order], structure.costs, used, solver, warm, multipliers, weights
@@ -335,7 +340,6 @@ class MulticlassSVM(Classifier, MarginEstimator):
             After Ctrl-C, when the piece has been used in part.
         """
         from .solvers.compiled_oracle import CompiledOracle
-        from .solvers.linear.rows import Rows
 
         self._check_parameters()
         self._check_intercept_parameters(free=self._stream_intercepts["intercept"] == "free")
@@ -481,7 +485,6 @@ class MulticlassSVM(Classifier, MarginEstimator):
         """
         from .solvers.linear.crammer_singer import MulticlassTask
         from .solvers.linear.multiclass_free import objective_at_zero
-        from .solvers.linear.rows import Rows
 
         rng = np.random.default_rng(self._seed())
         task = MulticlassTask(
@@ -545,7 +548,6 @@ class MulticlassSVM(Classifier, MarginEstimator):
             return 0.0
         if not self._free:
             return float(self.intercept_scaling)
-        from .solvers.linear.rows import Rows
 
         check_magnitude(X.data if sp.issparse(X) else X)
         with np.errstate(over="ignore", invalid="ignore"):  # weights that large are refused where C is known
@@ -706,13 +708,20 @@ def _moved(
 
 
 def _as_given(
-    w: NDArray[np.float64], n_classes: int, constant: float, shift: NDArray[np.float64] | None
+    w: NDArray[np.float64],
+    n_classes: int,
+    constant: float,
+    shift: NDArray[np.float64] | None,
+    mirror: NDArray[np.float64] | None,
 ) -> NDArray[np.float64]:
-    """Weights for the rows as they were given, of those for rows less a shift."""
-    if shift is None:
+    """Weights for the rows as they were given, of those for rows less a shift, or in a mirror."""
+    if shift is None and mirror is None:
         return w
     W = w.reshape(-1, n_classes).copy()
-    W[-1] = _moved(W[:-1].T, W[-1] * constant, -shift) / constant
+    if mirror is not None:
+        W[: len(mirror)] = in_mirror(mirror, W[: len(mirror)].T).T
+    if shift is not None:
+        W[-1] = _moved(W[:-1].T, W[-1] * constant, -shift) / constant
     return W.ravel()
 
 

@@ -479,3 +479,31 @@ def test_reflected_rows_everywhere(options: Any, tmp_path: Path) -> None:
     turned = HardMarginSVM(tol=1e-6, **options).fit(far[apart] @ ASKEW, y[apart])
     assert hard.margin_ == pytest.approx(turned.margin_, rel=1e-4)
     np.testing.assert_allclose(hard.coef_ @ ASKEW, turned.coef_, atol=1e-3)
+
+
+@pytest.mark.parametrize("options", KEPT, ids=["none", "penalized"])
+@pytest.mark.parametrize("C", [0.01, 1.0, 1e3])
+def test_several_classes_at_a_distance_that_counts(C: float, options: Any) -> None:
+    rng = np.random.default_rng(2)
+    near = rng.normal(size=(300, 30))
+    y = (near[:, :9].reshape(300, 3, 3).sum(2) + 0.5 * rng.normal(size=(300, 3))).argmax(1)
+    far = near + 1e6
+    seen: list[Reals] = []
+    model = MulticlassSVM(C, tol=1e-4, random_state=0, warm_start=True, **options)
+    model.set_params(callback=lambda record, w: seen.append(w.copy())).fit(far, y)
+    found = model.certificate_
+    assert found.status is Status.CONVERGED
+    assert found.passes <= 100
+    W = model.coef_.astype(np.longdouble)
+    scores = far @ W.T + model.intercept_
+    lost = (scores + (np.arange(3) != y[:, None])).max(1) - scores[np.arange(300), y]
+    bias = float((model.intercept_**2).sum()) if "penalize_intercept" in options else 0.0
+    assert found.primal == pytest.approx(float(0.5 * ((W * W).sum() + bias) + C * lost.sum()), rel=1e-6)
+    np.testing.assert_array_equal(seen[-1].reshape(-1, 3)[:30].T, model.coef_)
+    rotation = np.linalg.qr(np.column_stack([np.ones(30), rng.normal(size=(30, 29))]))[0]
+    other = MulticlassSVM(C, tol=1e-6, random_state=0, **options).fit(far @ rotation, y).certificate_
+    assert found.dual <= other.primal * (1 + 1e-7)
+    assert other.dual * (1 - 1e-7) <= found.primal <= other.primal * (1 + 2e-4)
+    again = model.fit(far, y).certificate_  # from the weights as given, and the dual point
+    assert again.passes <= found.passes
+    assert again.primal == pytest.approx(found.primal, rel=2e-4)

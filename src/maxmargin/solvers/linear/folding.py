@@ -33,7 +33,7 @@ from ..._products import inner
 from ...data._mapped_rows import is_map
 from .rows import Rows
 
-__all__ = ["Folded", "fold", "moved_by", "near_origin", "off_the_origin", "reflected"]
+__all__ = ["Folded", "fold", "in_mirror", "moved_by", "near_origin", "off_the_origin", "reflected"]
 
 Reals = NDArray[np.float64]
 
@@ -170,7 +170,7 @@ class Folded:
         if out is None:
             out = np.empty(self.d + len(w) - mine)
         if self.column is None:
-            out[:mine] = w[:mine] if self.mirror is None else _in_mirror(self.mirror, w[:mine])
+            out[:mine] = w[:mine] if self.mirror is None else in_mirror(self.mirror, w[:mine])
         else:
             _original(w, self.column, self.share, out)
         if len(out) > self.d:
@@ -182,7 +182,7 @@ class Folded:
         if self.shift is not None:
             return np.append(w[: self.d], self.moved(w, float(w[self.d])))
         if self.mirror is not None:
-            return np.concatenate([_in_mirror(self.mirror, w[: self.d]), w[self.d :]])
+            return np.concatenate([in_mirror(self.mirror, w[: self.d]), w[self.d :]])
         if self.column is None:
             return w
         mine = self.rows.shape[1]
@@ -227,8 +227,10 @@ def near_origin(rows: Rows) -> Folded:
     return Folded(Rows(np.subtract(rows.matrix, shift, dtype=np.float64)), d, shift=shift)
 
 
-def _in_mirror(direction: Reals, w: Reals) -> Reals:
-    """The reflection, which is its own reverse."""
+def in_mirror(direction: Reals, w: Reals) -> Reals:
+    """The reflection of weights, or of rows of them: its own reverse."""
+    if w.ndim > 1:
+        return np.array([in_mirror(direction, each) for each in w]).reshape(w.shape)
     return np.asarray(w - 2.0 * inner(direction, w) * direction)
 
 
