@@ -24,6 +24,7 @@ from ._warm import EncodedValues, Ends
 from .classifier import SVMClassifier
 from .problem import Certificate
 from .regressor import SVMRegressor
+from .solvers.linear.rows import square
 from .structures.values import as_reals
 
 __all__ = ["SVMPath", "grid_of_C", "svm_path"]
@@ -356,8 +357,12 @@ def _norm_and_error(model: Any, data: Any, ends: Ends) -> tuple[float, float]:
     """See :class:`SVMPath`; both without another pass over the data where the solver knows the scores of all rows."""
     P, known, kernel = np.size(model.intercept_), ends.products, data.kernel
     if kernel is None:
+        if len(known) == P:  # folded weights, which are fewer, are as long
+            width = data.folded.rows.shape[1]
+            length = math.sqrt(sum(square(end.w[:width]) for end in ends.known))
+            return length, _mean_error(model, np.column_stack(known), data)
         coef = np.atleast_2d(model.coef_)
-        scores = np.column_stack(known) if len(known) == P else data.rows.scores(np.ascontiguousarray(coef.T))
+        scores = data.rows.scores(np.ascontiguousarray(coef.T))
         return math.sqrt(inner(coef.ravel(), coef.ravel())), _mean_error(model, scores, data)
     everywhere = np.zeros((data.n, P))
     everywhere[model.support_] = model.dual_coef_.T
