@@ -207,6 +207,7 @@ def test_defaults_are_left_to_the_estimators() -> None:
         (["train", "train.svm", "-o", "-"], "-o must name a file"),
         (["train", "-"], "-o is needed where DATA is standard input"),
         (["train", "train.svm", "-o", "."], ".: is a folder; -o names a file"),
+        (["train", "train.svm", "-o", "new/"], "new/: is the name of a folder; -o names a file"),
         (["train", "train.svm", "-o", "none/x"], "none/x: no such folder"),
         (["train", "train.svm", "-o", "m" * 300], "m" * 300 + ": File name too long"),
         (["predict", "train.svm", "train.svm", "-o", "m" * 300], "m" * 300 + ": File name too long"),

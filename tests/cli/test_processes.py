@@ -161,6 +161,7 @@ def test_closed_standard_streams(ok: Run, columns: str) -> None:
     for command, redirection, name in (
         (["predict", "m", "-"], "<&-", "<stdin>"),
         (["inspect", "m"], ">&-", "<stdout>"),
+        (["evaluate", "m", columns], ">&-", "<stdout>"),
     ):
         done = subprocess.run(
             ["sh", "-c", f'"$0" "$@" {redirection}', *PROGRAM, *command], env=ENVIRONMENT, capture_output=True

@@ -88,7 +88,8 @@ def check_labelled(examples: Examples, source: Input) -> None:
 
 def print_report(task: Task, true: Any, predicted: Sequence[Any], model: Any = None) -> None:
     """Write the report to standard output; only a terminal limits its width."""
-    width = shutil.get_terminal_size((79, 24)).columns - 1 if sys.stdout.isatty() else 10**6
+    terminal = sys.stdout is not None and sys.stdout.isatty()  # a closed one is refused below
+    width = shutil.get_terminal_size((79, 24)).columns - 1 if terminal else 10**6
     text = task.report(true, predicted, max(width, 60), model)
     with writing("-") as out:
         out.write(text + "\n")

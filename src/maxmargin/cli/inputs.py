@@ -170,6 +170,8 @@ def check_output(path: str, inputs: Iterable[str | None], option: str = "-o") ->
     folder = os.path.dirname(real)
     if os.path.isdir(real):
         raise UsageError(f"{path}: is a folder; {option} names a file")
+    if path.endswith(os.sep):  # without it such a file would be written, and then not be found
+        raise UsageError(f"{path}: is the name of a folder; {option} names a file")
     if not os.path.isdir(folder):
         raise UsageError(f"{path}: no such folder: {folder}")
     exists = os.path.exists(real)
